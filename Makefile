@@ -39,13 +39,13 @@ test-every: test
 test-ci: EVERY := --every --share 4
 test-ci: test
 
-# Attackers, broken inputs, a day of samples and an hour of faults. ARGS names one script of tests/stress, with its options:
+# Attackers, broken inputs, a day of samples and an hour of faults. ARGS names one script of stress, with its options:
 # make stress ARGS="fuzz --inputs 2000000".
 stress: $(VENV)/dev.stamp
 ifdef ARGS
-	$(BIN)/python tests/stress/$(firstword $(ARGS)).py $(wordlist 2,$(words $(ARGS)),$(ARGS))
+	$(BIN)/python stress/$(firstword $(ARGS)).py $(wordlist 2,$(words $(ARGS)),$(ARGS))
 else
-	@status=0; for script in attacks fuzz day soak; do $(BIN)/python tests/stress/$$script.py || status=1; done; exit $$status
+	@status=0; for script in attacks fuzz day soak; do $(BIN)/python stress/$$script.py || status=1; done; exit $$status
 endif
 
 lint: $(VENV)/dev.stamp
@@ -88,7 +88,7 @@ costs: $(VENV)/dev.stamp
 
 # Links with one known cause each, drawn from a seed, and how often the first finding is right.
 grid: $(VENV)/dev.stamp
-	$(BIN)/python tests/stress/grid.py $(ARGS)
+	$(BIN)/python stress/grid.py $(ARGS)
 
 # Newest versions that pyproject.toml allows, with hashes, for every platform.
 lock:

@@ -269,7 +269,7 @@ def _logs(folders: Folders, counts: Sequence[int]) -> Iterator[tuple[int, list[s
         shutil.copy(real / "runs.sqlite3", folders.data)
         ids = copy_runs(folders.data, count)
         with RunLog.open(folders.data) as log:
-            log.add_digests()
+            log.add_briefs()
         yield count, ids
 
 

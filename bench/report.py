@@ -69,7 +69,7 @@ def summary_text(results: Results) -> str:
     about = (
         f"In each case the strongest of {peers}, on {_place(results)}; medians of "
         f"{_plural(results.rounds, 'round')} of {results.seconds} s on loopback. A ratio above 1 is linkgauge's "
-        "favour; CPU is that of both ends, ours to theirs."
+        "favour; CPU is the time of both ends, ours to theirs."
     )
     return f"{about}\n\n{_SHORT_HEADER}\n" + "\n".join(_short_row(row) for row in rows)
 

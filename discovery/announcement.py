@@ -1,7 +1,7 @@
 """The announcement of an endpoint: its fields, written and read. Pure: knows neither zeroconf nor a socket.
 
-A TXT record has `v`, the version of the protocol; `key` and `tls`, 1 where clients need one; `iperf3`, the port for
-clients of iperf3, if any. No host name, no version of the program, no fingerprint: that comes from a person.
+A TXT record has `v`, the version of the protocol; `key` and `tls`, 1 if clients need one; `iperf3`, the port for
+clients of iperf3, if any. It has no host name, no version of the program and no fingerprint: the user gives that.
 """
 
 import re
@@ -15,7 +15,7 @@ from ..engine.model.peer import Iperf3Settings, Peer
 from ..engine.protocol.preamble import PROTOCOL_VERSION
 
 SERVICE_TYPE: Final = "_linkgauge._tcp.local."
-MAX_NAME_BYTES: Final = 63  # of a label, RFC 6763, section 4.1.1
+MAX_NAME_BYTES: Final = 63  # of a label: RFC 6763, section 4.1.1
 MAX_TEXT_BYTES: Final = 1_024  # of a TXT record; ours has about 30
 _MAX_ADDRESSES: Final = 16
 Interface = IPv4Interface | IPv6Interface
@@ -24,7 +24,7 @@ _NUMBER: Final = re.compile(rb"[0-9]{1,5}")
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What an endpoint tells the LAN of itself. `name` is what a person finds it by."""
+    """An endpoint's announcement on the LAN. The user finds it by `name`."""
 
     name: str
     port: int
@@ -33,7 +33,7 @@ class Announcement:
     iperf3_port: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise PlanError for a name that no announcement can have."""
+        """Raise PlanError if the name cannot be announced."""
         if not self.name.strip() or not self.name.isprintable() or len(self.name.encode()) > MAX_NAME_BYTES:
             allowed = f"give a name of at most {MAX_NAME_BYTES} bytes, without control characters"
             raise PlanError("--announce", repr(self.name[:MAX_NAME_BYTES]), allowed)
@@ -51,10 +51,10 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class FoundEndpoint:
-    """An endpoint as somebody on this LAN announces it: nothing of it is proved. None is unknown.
+    """An endpoint by its announcement on this LAN, without any proof. None is unknown.
 
-    `peer` is the address itself, never the announced name: credentials that are stored for a name go to nobody who
-    claims it.
+    `peer` is the address itself, never the announced name: stored credentials of a name must not go to a host that
+    only claims it.
     """
 
     name: str
@@ -72,11 +72,11 @@ def read_announcement(
     properties: Mapping[bytes, bytes | None],
     own: Collection[Interface] = (),
 ) -> FoundEndpoint | None:
-    """Return the endpoint that an announcement describes; None for one that describes none.
+    """Return the endpoint that an announcement describes; None if it does not describe one.
 
     Args:
         service_name: the whole name of the service, with its type.
-        addresses: its addresses, IPv6 link-local ones with their interface.
+        addresses: its addresses; IPv6 link-local ones have their interface.
         port: the port of its SRV record.
         properties: its TXT record.
         own: this host's addresses, each with its network.
@@ -101,10 +101,10 @@ def read_announcement(
 
 
 def find_address(addresses: Iterable[str], own: Collection[Interface] = ()) -> str | None:
-    """Return the address to reach an endpoint by; None where none can be reached.
+    """Return the address for reaching an endpoint; None if no address can be reached.
 
-    A host announces the addresses of its containers' bridges as well, and this host may have the same ones. So one
-    in a network of this host comes first, then IPv4, then the order of the announcement; this host's own addresses
+    A host also announces the addresses of its containers' bridges, and this host may have the same ones. So the
+    order is: addresses in a network of this host, IPv4, the order of the announcement. This host's own addresses
     come last, and link-local ones after them.
     """
     usable: list[tuple[tuple[bool, bool, bool, bool, int], str]] = []
@@ -115,7 +115,7 @@ def find_address(addresses: Iterable[str], own: Collection[Interface] = ()) -> s
             address = ip_address(text)
         except ValueError:
             continue
-        # Loopback is this host's own: an announcement of it by another host is a trap or a mistake.
+        # If another host announces loopback, that is a trap or a mistake.
         if address.is_loopback or address.is_unspecified or address.is_multicast or text == "255.255.255.255":
             continue
         if address.is_link_local and address.version == 6 and "%" not in text:

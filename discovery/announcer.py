@@ -18,8 +18,8 @@ from .announcement import SERVICE_TYPE, Announcement
 
 _log = logging.getLogger(__name__)
 _WITHDRAWAL_S = 3.0
-# Time for two questions, whose answers reach every program on a host. An answer to zeroconf's own probe reaches one
-# socket at port 5353, always the same: in 2 of 8 network namespaces another program's.
+# Time for two questions, whose answers reach every program on a host. An answer to zeroconf's own probe reaches
+# only one socket of port 5353, always the same: in 2 of 8 network namespaces it was another program's.
 _LISTEN_S = 1.5
 
 
@@ -41,7 +41,7 @@ class Announcer:
         self._task = asyncio.create_task(self._announce())
 
     async def withdraw(self) -> None:
-        """Tell the LAN that the endpoint has gone. It waits for packets to be sent, for 3 s at most."""
+        """Tell the LAN that the endpoint has gone. Waits at most 3 s until the packets are sent."""
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.wait([self._task])
@@ -54,14 +54,14 @@ class Announcer:
                 await zeroconf.async_close()
 
     async def _announce(self) -> None:
-        """Announce the endpoint under its name, or under one with a number where another has it already."""
+        """Announce the endpoint under its name, or with a number if another endpoint has the name already."""
         name = self._announcement.name.replace(".", " ")
         info = ServiceInfo(
             SERVICE_TYPE,
             f"{name}.{SERVICE_TYPE}",
             self._announcement.port,
             properties=self._announcement.properties(),
-            server=f"linkgauge-{secrets.token_hex(6)}.local.",  # the name of the host is nobody's business
+            server=f"linkgauge-{secrets.token_hex(6)}.local.",  # strangers need not know the host's own name
             parsed_addresses=list(self._addresses),
         )
         try:
@@ -77,7 +77,7 @@ class Announcer:
 
 
 async def _learn_names(zeroconf: AsyncZeroconf) -> None:
-    """Ask which endpoints are there, so that the names that they have are known before one is chosen."""
+    """Ask for the other endpoints, so that their names are known before this one chooses its own."""
 
     def note(**_: Any) -> None:
         """Leave the answer to zeroconf's cache."""
@@ -94,9 +94,9 @@ async def _learn_names(zeroconf: AsyncZeroconf) -> None:
 def open_zeroconf(interfaces: list[str] | None = None) -> AsyncZeroconf:
     """Open multicast DNS on these addresses' interfaces, or on all. Raises OSError.
 
-    A host whose IPv6 is off, or whose interfaces have none, has IPv4 alone.
+    Without IPv6 on this host or its interfaces, it uses IPv4 alone.
     """
-    logger = logging.getLogger("zeroconf")  # it writes tracebacks about packets of others to stderr
+    logger = logging.getLogger("zeroconf")  # it writes tracebacks about strangers' packets to stderr
     if not logger.handlers:
         logger.addHandler(logging.NullHandler())
     logger.propagate = False
@@ -104,7 +104,7 @@ def open_zeroconf(interfaces: list[str] | None = None) -> AsyncZeroconf:
         return AsyncZeroconf(interfaces=interfaces)
     if socket.has_ipv6:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # it leaves the sockets open that it has made so far
+            warnings.simplefilter("ignore", ResourceWarning)  # it leaves its first sockets open
             try:
                 return AsyncZeroconf(interfaces=InterfaceChoice.All, ip_version=IPVersion.All)
             except OSError as error:
@@ -119,9 +119,9 @@ async def announced(
     """Announce an endpoint in the background while the block lasts; None announces nothing.
 
     Args:
-        announcement: what to announce.
-        hosts: the names and addresses by which the endpoint is reached; only addresses are announced.
-        is_bound: whether it listens on that address alone: then no other interface hears of it.
+        announcement: the announcement.
+        hosts: the names and addresses of the endpoint; only addresses are announced.
+        is_bound: whether it listens on that address alone; then it is not announced on other interfaces.
         log: receives a line when it is announced, or why it is not.
     """
     if announcement is None:

@@ -16,16 +16,16 @@ from .announcement import MAX_TEXT_BYTES, SERVICE_TYPE, FoundEndpoint, Interface
 from .announcer import open_zeroconf
 
 MAX_ENDPOINTS: Final = 256
-_MAX_NAMES: Final = 1_024  # more of them are an attack, and are passed over
+_MAX_NAMES: Final = 1_024  # more are an attack, and are ignored
 _RESOLVERS: Final = 16
 _RESOLVE_MS: Final = 2_000
 _log = logging.getLogger(__name__)
 
 
 async def watch_endpoints(seconds: float) -> AsyncGenerator[FoundEndpoint]:
-    """Yield endpoints as they are found, each address and port once, for so many seconds. Raises OSError.
+    """Yield endpoints as they are found, each address and port once, for `seconds`. Raises OSError.
 
-    At most MAX_ENDPOINTS are given. Nothing is connected to.
+    It yields at most MAX_ENDPOINTS and connects to none.
     """
     names: asyncio.Queue[str] = asyncio.Queue()
     found: asyncio.Queue[FoundEndpoint] = asyncio.Queue()
@@ -56,7 +56,7 @@ async def watch_endpoints(seconds: float) -> AsyncGenerator[FoundEndpoint]:
 
 
 async def _take(found: "asyncio.Queue[FoundEndpoint]", deadline_s: float) -> FoundEndpoint | None:
-    """Return the next endpoint; None once the time of the loop's clock has come."""
+    """Return the next endpoint; None after the deadline on the loop's clock."""
     try:
         async with asyncio.timeout_at(deadline_s):
             return await found.get()
@@ -65,7 +65,7 @@ async def _take(found: "asyncio.Queue[FoundEndpoint]", deadline_s: float) -> Fou
 
 
 async def find_endpoints(seconds: float) -> list[FoundEndpoint]:
-    """Return the endpoints that are found in so many seconds, by their names. Raises OSError."""
+    """Return the endpoints that are found within `seconds`, sorted by name. Raises OSError."""
     async with aclosing(watch_endpoints(seconds)) as endpoints:
         return sorted([each async for each in endpoints], key=lambda each: (each.name, str(each.peer)))
 

@@ -1,7 +1,7 @@
 """The decoder of a cell's result, as a host sends it: the events of its run, or an error. Pure.
 
-A host is not trusted: lines are bounded in number and size, decoded strictly, and must be one whole run of the plan
-that was asked for.
+A host is not trusted. Its lines are bounded in number and size and decoded strictly, and they must be one whole run
+of the requested plan.
 """
 
 import json
@@ -17,7 +17,7 @@ from .plan import Pairing
 
 MAX_LINES: Final = 50_000
 MAX_CELL_BYTES: Final = 32 << 20
-"""The most that the events of one run may have as text: a minute of 64 sessions has half of it."""
+"""The maximum size of a run's events as text: a minute of 64 sessions has half of it."""
 _MAX_DETAIL: Final = 300
 _EVENTS: Final = cast("tuple[type[Event], ...]", get_args(Event))
 
@@ -26,9 +26,9 @@ def read_cell(lines: object, plan: Plan, pairing: Pairing) -> tuple[Event, ...] 
     """Return the events of a run that its near host sent, or why there is no result.
 
     Args:
-        lines: what the host sent: a list of JSON texts.
-        plan: the plan that it was asked to run.
-        pairing: which host is the near one.
+        lines: the host's answer: a list of JSON texts.
+        plan: the requested plan.
+        pairing: names the near and the far host.
     """
     try:
         texts = _check_lines(lines)
@@ -62,7 +62,7 @@ def _check_lines(lines: object) -> Sequence[str]:
 
 
 def _read_error(text: str, pairing: Pairing) -> CellFailure | None:
-    """Return the failure that a line describes (`pair_run.error_line`); None for the line of an event."""
+    """Return the failure that a line describes (`cell_run.error_line`); None for the line of an event."""
     members: Any = json.loads(text, object_pairs_hook=reject_duplicate_keys)
     if not isinstance(members, dict) or "error" not in members:
         return None
@@ -77,14 +77,14 @@ def _read_error(text: str, pairing: Pairing) -> CellFailure | None:
 
 
 def _check_order(events: Sequence[Event], plan: Plan) -> Ended:
-    """Return the last event; raise DecodeError for what is not one whole run of the plan."""
+    """Return the last event; raise DecodeError unless the events are one whole run of the plan."""
     first, last = events[0], events[-1]
     if not isinstance(first, Started) or not isinstance(last, Ended):
         raise DecodeError("result", "events from Started to Ended", type(last).__name__)
     if any(isinstance(event, Started | Ended) for event in events[1:-1]):
         raise DecodeError("result", "one run", "several")
     for name in ("workload", "settings", "duration_ns"):
-        # The cores, and what else a run chooses for itself, may differ.
+        # The cores and other choices of a run may differ.
         if getattr(first.plan, name) != getattr(plan, name):
             raise DecodeError(f"Started.plan.{name}", str(getattr(plan, name)), getattr(first.plan, name))
     return last

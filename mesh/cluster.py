@@ -1,8 +1,8 @@
-"""The Dask cluster that a mesh runs on: its workers as hosts, and calls and tasks there.
+"""The Dask cluster of a mesh: its workers as hosts, and calls and tasks there.
 
-Scheduling, the registry of workers, heartbeats and the wire are Dask's. A mesh uses the workers of a scheduler that
-runs already (`connect_cluster`), or has Dask start a scheduler and workers over ssh (over_ssh/ssh_cluster.py). Dask
-is imported where it is needed: a command line without a mesh does not wait for it.
+Dask does the scheduling, the registry of workers, the heartbeats and the wire. A mesh uses the workers of a running
+scheduler (`connect_cluster`), or has Dask start a scheduler and workers over ssh (over_ssh/ssh_cluster.py). Dask is
+imported only where it is needed, so that a command line without a mesh does not wait for it.
 """
 
 import asyncio
@@ -21,20 +21,21 @@ from ..engine.model.errors import (
     LinkgaugeError,
     PlanError,
     explain_extra,
+    explain_os_error,
     make_printable,
 )
 from .events import CellFailure, FailureCode, HostLost
-from .hosts import add_groups
+from .hosts_file import add_groups
 from .plan import MIN_HOSTS, Host
 
 NIC: Final = "nic"
-"""The resource of a Dask worker that is its host's interface: each test takes one."""
+"""The resource of a Dask worker that stands for its host's interface: each test takes one."""
 CONNECT_DEADLINE_S: Final = 10.0
 _SCHEMES: Final = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
 _ASK_DEADLINE_S: Final = 10.0
 _CLOSE_DEADLINE_S: Final = 10.0
 _MAX_TEXT: Final = 300
-_GOODBYES_S: Final = 1.5  # Dask waits for 1 s at most until all workers have gone
+_GOODBYES_S: Final = 1.5  # Dask waits at most 1 s until all workers have gone
 _GONE: Final = "its Dask worker has gone"
 _DASK_LOGGERS: Final = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application")
 
@@ -43,19 +44,19 @@ _log = logging.getLogger(__name__)
 
 
 class HostFault(Exception):
-    """A call of a host's worker has no result. The text is for a person."""
+    """A call of a host's worker has no result. The text is for the user."""
 
 
 class HostGone(HostFault):
-    """The scheduler has no worker of this host any more."""
+    """The scheduler has lost the worker of this host."""
 
 
 class HostSilent(HostFault):
-    """The worker did not answer until the deadline."""
+    """The worker did not answer before the deadline."""
 
 
 class HostFailed(HostFault):
-    """The function raised an error there, or could not be found there."""
+    """The function raised an error there, or does not exist there."""
 
 
 class Cluster:
@@ -64,7 +65,7 @@ class Cluster:
     Args:
         client: the asynchronous client of Dask.
         workers: each host, with its address, and the address of its worker.
-        lost: hosts that were asked for and cannot be used.
+        lost: requested hosts that cannot be used.
     """
 
     def __init__(self, client: Any, workers: Mapping[Host, str], lost: Sequence[HostLost] = ()) -> None:
@@ -88,9 +89,9 @@ class Cluster:
     async def call(
         self, host: str, function: Callable[..., Coroutine[Any, Any, T]], *arguments: object, deadline_s: float
     ) -> T:
-        """Return what a function of `host_tasks` returns on a host's worker, at once and beside its tasks.
+        """Call a function of `host_tasks` on a host's worker, at once and beside its tasks; return its result.
 
-        Raises HostGone, HostSilent, HostFailed, or ClusterError where the scheduler has gone.
+        Raises HostGone, HostSilent, HostFailed, or ClusterError if the scheduler is lost.
         """
         worker = self._workers[host]
         if self._gone[worker].is_set():
@@ -113,8 +114,8 @@ class Cluster:
     ) -> None:
         """Call a function of `host_tasks` on several workers by one request.
 
-        Waits until all have done it, or for so long. Those that fail or have gone are left out. Raises ClusterError
-        where the scheduler has gone.
+        Waits until all are done, or until the deadline. Workers that fail or have gone are left out. Raises
+        ClusterError if the scheduler is lost.
         """
         workers = [worker for worker in map(self._workers.__getitem__, hosts) if not self._gone[worker].is_set()]
         if not workers:
@@ -125,9 +126,9 @@ class Cluster:
             raise ClusterError(f"the Dask scheduler was lost: {_explain(error)}") from error
 
     async def _gone_fault(self, worker: str) -> HostGone:
-        """Return the fault of a worker that has gone; raise ClusterError where the scheduler goes with it.
+        """Return the fault of a worker that has gone; raise ClusterError if the scheduler is ending.
 
-        A scheduler that is asked to end says goodbye to each of its workers before.
+        A scheduler that ends in order removes each of its workers first.
         """
         if worker not in self._checks:
             await asyncio.sleep(_GOODBYES_S)
@@ -137,7 +138,7 @@ class Cluster:
         return HostGone(_GONE)
 
     async def _race(self, worker: str, run: Awaitable[T], deadline_s: float) -> T:
-        """Return the result of a request, unless the worker goes or the deadline comes before."""
+        """Return the result of a request, unless the worker goes or the deadline passes first."""
         gone = self._gone[worker]
         call, watch = self._begin(run), asyncio.create_task(gone.wait())
         try:
@@ -154,7 +155,7 @@ class Cluster:
         raise HostSilent(f"its Dask worker did not answer for {deadline_s:g} s")
 
     def _begin(self, request: Awaitable[T]) -> asyncio.Future[T]:
-        """Begin a request. It is never cancelled: Dask leaves a socket open where that comes while it connects."""
+        """Begin a request. It is never cancelled: Dask would leave a socket open while it connects."""
         call = asyncio.ensure_future(request)
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
@@ -162,7 +163,7 @@ class Cluster:
         return call
 
     async def _check_scheduler(self) -> None:
-        """Raise ClusterError where the scheduler does not answer: no worker is at fault then."""
+        """Raise ClusterError if the scheduler does not answer: then no worker is at fault."""
         call = self._begin(self._client.scheduler.identity(n_workers=0))
         await asyncio.wait((call,), timeout=_ASK_DEADLINE_S)
         if not call.done():
@@ -171,7 +172,7 @@ class Cluster:
             raise ClusterError(f"the Dask scheduler was lost: {_explain(error)}") from error
 
     async def settle(self) -> None:
-        """Wait for the requests that nobody waits for any more, once the client is closed."""
+        """Wait for the abandoned requests, once the client is closed."""
         if self._calls:
             _, late = await asyncio.wait(self._calls, timeout=_CLOSE_DEADLINE_S)
             for call in late:
@@ -188,7 +189,7 @@ class Cluster:
     def submit(
         self, host: str, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: object, key: str
     ) -> "InterfaceTask":
-        """Queue a task of a host that begins once no other there has its interface: Dask sees to that."""
+        """Queue a task of a host. Dask begins it when no other task there has the interface."""
         future = self._client.submit(
             function,
             *arguments,
@@ -203,7 +204,7 @@ class Cluster:
 
 
 def _take_error(call: "asyncio.Future[Any]") -> None:
-    """Take the error of a call that nobody waits for, so that asyncio does not write about it."""
+    """Take the error of an abandoned call, so that asyncio does not log it."""
     if not call.cancelled():
         call.exception()
 
@@ -225,7 +226,7 @@ class InterfaceTask:
 
 
 def no_worker(name: str) -> HostLost:
-    """Return that a host takes no part because no worker has its name."""
+    """Return the loss of a host because no worker has its name."""
     return HostLost(name, CellFailure(FailureCode.HOST_LOST, "no Dask worker has this name", name))
 
 
@@ -233,8 +234,8 @@ def no_worker(name: str) -> HostLost:
 async def connect_cluster(scheduler: str, hosts: Sequence[Host] = ()) -> AsyncGenerator[Cluster]:
     """Connect to a scheduler (`tcp://ADDRESS:PORT`) and yield its workers as hosts.
 
-    With `hosts`, only these take part, with their groups; those without a worker are lost. Raises ClusterError,
-    or PlanError for what is no address.
+    With `hosts`, only these take part, with their groups; those without a worker are lost. Raises ClusterError, or
+    PlanError for a wrong address.
     """
     cluster: Cluster | None = None
     try:
@@ -247,7 +248,7 @@ async def connect_cluster(scheduler: str, hosts: Sequence[Host] = ()) -> AsyncGe
 
 
 async def _find_hosts(client: Any, scheduler: str, hosts: Sequence[Host]) -> Cluster:
-    """Return the workers of a scheduler as hosts; with `hosts`, these only."""
+    """Return the workers of a scheduler as hosts; with `hosts`, only these."""
     names = {host.name for host in hosts}
     found = _check_workers(await _list_workers(client, scheduler), names)
     lost: list[HostLost] = []
@@ -273,7 +274,7 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
     client: Any = None
     try:
         with warnings.catch_warnings():
-            # Workers of another Dask or Python: what a mesh needs of them is checked by itself.
+            # About workers with another Dask or Python: a mesh checks its needs itself.
             warnings.simplefilter("ignore", VersionMismatchWarning)
             client = distributed.Client(
                 scheduler, asynchronous=True, set_as_default=False, timeout=CONNECT_DEADLINE_S, name="linkgauge"
@@ -291,7 +292,7 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
             "start one with: dask scheduler"
         ) from error
     try:
-        for topic in ("print", "warn"):  # a worker's words would come in between those of the mesh
+        for topic in ("print", "warn"):  # a worker's words would mix with those of the mesh
             client.unsubscribe_topic(topic)
         yield client
     finally:
@@ -299,14 +300,14 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
 
 
 async def _close(client: Any) -> None:
-    """Leave the scheduler, which may have gone."""
+    """Leave the scheduler, which may be lost."""
     with contextlib.suppress(TimeoutError, OSError):
         async with asyncio.timeout(_CLOSE_DEADLINE_S):
             await client.close()
 
 
 def import_dask() -> Any:
-    """Import Dask, whose log then goes nowhere: lines of it on stderr would appear in the middle of a screen."""
+    """Import Dask and silence its log: its lines on stderr would appear in the middle of a screen."""
     try:
         import distributed
     except ImportError as error:
@@ -321,7 +322,7 @@ def import_dask() -> Any:
 
 
 async def _list_workers(client: Any, scheduler: str) -> dict[str, dict[str, Any]]:
-    """Return what the scheduler says of each of its workers, by their addresses."""
+    """Return the scheduler's description of each worker, by its address."""
     try:
         async with asyncio.timeout(_ASK_DEADLINE_S):
             return (await client.scheduler.identity(n_workers=-1))["workers"]
@@ -330,16 +331,16 @@ async def _list_workers(client: Any, scheduler: str) -> dict[str, dict[str, Any]
 
 
 def _check_workers(workers: Mapping[str, Mapping[str, Any]], names: Collection[str]) -> dict[Host, str]:
-    """Return the host of each worker, in the order of names; raise ClusterError for workers that are no hosts.
+    """Return the host of each worker, in the order of names; raise ClusterError for unsuitable workers.
 
-    With `names`, workers of other names are left alone.
+    With `names`, workers with other names are ignored.
     """
     found: dict[Host, str] = {}
-    for worker, facts in sorted(workers.items(), key=lambda item: str(item[1].get("name"))):
-        if names and _name_of(worker, facts) not in names:
+    for worker, info in sorted(workers.items(), key=lambda item: str(item[1].get("name"))):
+        if names and _name_of(worker, info) not in names:
             continue
-        host = _read_host(worker, facts)
-        if not facts.get("resources", {}).get(NIC):
+        host = _read_host(worker, info)
+        if not info.get("resources", {}).get(NIC):
             raise ClusterError(
                 f"the Dask worker {host.name} has no resource {NIC}, which keeps a host from two tests at once; "
                 f"start the workers with: dask worker --resources {NIC}=1"
@@ -348,7 +349,7 @@ def _check_workers(workers: Mapping[str, Mapping[str, Any]], names: Collection[s
             if other.address == host.address:
                 raise ClusterError(
                     f"the Dask workers {other.name} and {host.name} are on the same host, {host.address}; "
-                    "start one a host: dask worker --nworkers 1"
+                    "start one on each host: dask worker --nworkers 1"
                 )
             if other.name == host.name:
                 raise ClusterError(f"two Dask workers are named {host.name}; give each a name of its own: --name")
@@ -356,17 +357,17 @@ def _check_workers(workers: Mapping[str, Mapping[str, Any]], names: Collection[s
     return found
 
 
-def _name_of(worker: str, facts: Mapping[str, Any]) -> str:
-    """Return the name of a worker's host: the worker's if it has been given one, else its address."""
-    name = facts.get("name")
-    return name if isinstance(name, str) and name != worker else str(facts.get("host"))
+def _name_of(worker: str, info: Mapping[str, Any]) -> str:
+    """Return the name of a worker's host: the worker's own name if it has one, or its address."""
+    name = info.get("name")
+    return name if isinstance(name, str) and name != worker else str(info.get("host"))
 
 
-def _read_host(worker: str, facts: Mapping[str, Any]) -> Host:
-    address = str(facts.get("host"))
+def _read_host(worker: str, info: Mapping[str, Any]) -> Host:
+    address = str(info.get("host"))
     try:
         ip_address(address.partition("%")[0])
-        return Host(_name_of(worker, facts), address=address)
+        return Host(_name_of(worker, info), address=address)
     except (PlanError, ValueError) as error:
         raise ClusterError(
             f"the Dask worker at {make_printable(worker)} cannot be a host: {_explain(error)}; "
@@ -378,15 +379,17 @@ def _too_few(scheduler: str, found: Mapping[Host, str], lost: Sequence[HostLost]
     names = f" ({', '.join(each.host for each in lost[:5])}: no worker has this name)" if lost else ""
     return (
         f"the Dask scheduler at {scheduler} has {len(found) or 'no'} worker{'' if len(found) == 1 else 's'} "
-        f"for a mesh{names}; it takes at least {MIN_HOSTS}: dask worker {scheduler} --resources {NIC}=1 --name NAME"
+        f"for a mesh{names}; it needs at least {MIN_HOSTS}: dask worker {scheduler} --resources {NIC}=1 --name NAME"
     )
 
 
 def _explain(error: BaseException) -> str:
-    """Return an error of a worker or of Dask as one bounded line for a person."""
+    """Return an error of a worker or of Dask as one bounded line for the user."""
     if isinstance(error, ImportError | AttributeError):
         return f"its Python cannot import linkgauge with Dask: {make_printable(str(error))[:_MAX_TEXT]}"
     if type(error).__name__ == "CommClosedError":  # Dask's text has its objects in it
         return "the connection broke"
+    if isinstance(error, OSError) and error.errno is not None:
+        return make_printable(explain_os_error(error))
     text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT]
     return text if isinstance(error, LinkgaugeError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

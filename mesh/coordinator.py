@@ -1,8 +1,7 @@
 """A mesh from first to last cell: `async with open_mesh(plan, cluster) as mesh: async for event in mesh`.
 
-`MeshBegan` comes first, `MeshEnded` last. Each host runs an endpoint for this mesh alone while the block lasts, and
-each pair keeps both its interfaces while it is measured. A host or a path that fails costs its own cells and
-nobody else's.
+`MeshBegan` comes first, `MeshEnded` last. While the block lasts, each host runs an endpoint for this mesh alone.
+Each pair holds both its interfaces while it is measured. A failing host or path costs only its own cells.
 """
 
 import asyncio
@@ -31,33 +30,33 @@ from .events import (
     MeshEvent,
     RoundBegan,
 )
+from .host_supervisor import HostSupervisor, describe_fault, together
 from .plan import MIN_HOSTS, Cell, MeshMode, MeshPlan, Pairing
-from .roster import Roster, describe_fault, together
 from .schedule import leave_out, make_rounds
 
 RUN_MARGIN_S: Final = 15.0
-"""How much longer than its plan a run may take until it counts as failed."""
-_HOST_MARGIN_S: Final = 12.0  # the near host gives it up before, and says so
-_OTHERS_MARGIN_S: Final = 75.0  # until the lease of a coordinator that has gone is over
+"""A run that takes this much longer than its plan has failed."""
+_HOST_MARGIN_S: Final = 12.0  # the near host gives up earlier, and says so
+_OTHERS_MARGIN_S: Final = 75.0  # until the lease of a lost coordinator is over
 _CLOSE_DEADLINE_S: Final = 15.0
-_MOST_WAITING: Final = 256  # events that nobody has read: each may have a megabyte
+_MOST_WAITING: Final = 256  # unread events: each may have a megabyte
 _STOPPED: Final = CellFailure(FailureCode.STOPPED, "the mesh was stopped")
 _log = logging.getLogger(__name__)
 
 
 FindRate = Callable[[NicInfo | None, NicInfo | None], int]
-"""Returns the rate of datagrams between two interfaces, in bit/s; raises LinkgaugeError where none is known."""
+"""Returns the rate of datagrams between two interfaces, in bit/s; raises LinkgaugeError if it is unknown."""
 
 
 @asynccontextmanager
 async def open_mesh(
     plan: MeshPlan, cluster: Cluster, *, done: Collection[Cell] = (), find_rate: FindRate | None = None
 ) -> AsyncGenerator["Mesh"]:
-    """Open the endpoints of all hosts and yield the mesh; on leaving the block, everything on the hosts is ended.
+    """Open the endpoints of all hosts and yield the mesh; the end of the block ends everything on the hosts.
 
     The plan's hosts are found in the cluster by their names. Cells that are `done` are left out. With `find_rate`,
-    each pair's datagrams have the rate of its interfaces. Raises ClusterError where fewer than two hosts can be
-    used, and LinkgaugeError where no pair has a rate.
+    each pair's datagrams have the rate of its interfaces. Raises ClusterError if fewer than two hosts can be used,
+    and LinkgaugeError if no pair has a rate.
     """
     addresses = {host.name: host.address for host in cluster.hosts}
     found = tuple(replace(host, address=addresses[host.name]) for host in plan.hosts if host.name in addresses)
@@ -76,12 +75,12 @@ async def open_mesh(
 
 def _too_few(lost: Sequence[HostLost]) -> str:
     reasons = "; ".join(f"{each.host}: {each.failure.detail}" for each in lost[:5])
-    return f"a mesh needs at least {MIN_HOSTS} hosts that can be used; {reasons or 'the cluster has none of these'}"
+    return f"a mesh needs at least {MIN_HOSTS} usable hosts; {reasons or 'the cluster has none of these'}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a cell is measured: its pair, and the direction as the near host sees it."""
+    """The pair that measures a cell, and the direction from the near host."""
 
     pairing: Pairing
     direction: Direction
@@ -89,7 +88,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """How a cell's run ended: its events, or its failure, and whether that is the own one of the host it names.
+    """The end of a cell's run: its events, or its failure, and whether the named host itself failed.
 
     `texts` are the events as the host sent them.
     """
@@ -101,7 +100,7 @@ class _Outcome:
 
 
 class Mesh:
-    """A mesh that is measured: an iterator of its events, once, up to `MeshEnded`."""
+    """A mesh in progress: iterate over its events once, up to `MeshEnded`."""
 
     def __init__(
         self,
@@ -114,7 +113,7 @@ class Mesh:
         self._plan = plan
         self._find_rate = find_rate
         self._rates: dict[frozenset[str], int | LinkgaugeError] = {}
-        self._roster = Roster(cluster, plan.hosts, self._on_lost, plan.port)
+        self._supervisor = HostSupervisor(cluster, plan.hosts, self._on_lost, plan.port)
         rounds = make_rounds([host.name for host in plan.hosts], plan.seed)
         self._places = {
             cell: _Place(pairing, direction)
@@ -125,7 +124,7 @@ class Mesh:
         self._rounds = leave_out(rounds, done)
         self._pending = {cell: None for cell in self._places if cell not in done}  # in order
         self._missing = missing
-        self._is_alone = False  # whether the cells of now are measured with nothing beside them
+        self._is_alone = False  # whether only one pair is measured at a time now
         self._queue: asyncio.Queue[MeshEvent | None] = asyncio.Queue()
         self._has_room = asyncio.Event()
         self._has_room.set()
@@ -136,21 +135,23 @@ class Mesh:
         self._host_run_s = duration_s + _HOST_MARGIN_S
 
     async def open(self) -> None:
-        """Start the endpoints; raise ClusterError where fewer than two hosts are left."""
+        """Start the endpoints; raise ClusterError if fewer than two hosts are left."""
         self._emit(MeshBegan(self._plan, len(self._pending)))
         for lost in self._missing:
             self._emit(lost)
-        await self._roster.open()
-        if len(self._roster.present) < MIN_HOSTS:
-            raise ClusterError(_too_few([*(HostLost(*item) for item in self._roster.lost.items()), *self._missing]))
-        self._start(self._roster.keep())
+        await self._supervisor.open()
+        if len(self._supervisor.present) < MIN_HOSTS:
+            raise ClusterError(
+                _too_few([*(HostLost(*item) for item in self._supervisor.lost.items()), *self._missing])
+            )
+        self._start(self._supervisor.keep())
         if self._find_rate is not None:
             await self._find_rates(self._find_rate)
 
     async def _find_rates(self, find_rate: FindRate) -> None:
-        """Find the rate of each pair; raise LinkgaugeError where none has one."""
-        nics = await self._roster.read_interfaces()
-        for pair in dict.fromkeys(map(frozenset, self._places)):  # those that are done may be measured again
+        """Find the rate of each pair; raise LinkgaugeError if no pair has one."""
+        nics = await self._supervisor.read_interfaces()
+        for pair in dict.fromkeys(map(frozenset, self._places)):  # cells that are done may be measured again
             first, second = sorted(pair)
             try:
                 self._rates[pair] = find_rate(nics.get(first), nics.get(second))
@@ -167,7 +168,7 @@ class Mesh:
         await asyncio.gather(*self._background, return_exceptions=True)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_DEADLINE_S):
-                await self._roster.close()
+                await self._supervisor.close()
 
     def __aiter__(self) -> AsyncIterator[MeshEvent]:
         """Return the events."""
@@ -178,16 +179,16 @@ class Mesh:
         self._stopping.set()
 
     async def measure_again(self, cells: Sequence[Cell]) -> AsyncIterator[MeshEvent]:
-        """Measure cells once more, one after the other, after `MeshEnded` and before the block is left.
+        """Measure cells once more, one after the other, between `MeshEnded` and the end of the block.
 
-        Yields `CellBegan` and `CellEnded` of each, both isolated, and `HostLost`; after `stop`, no more. Raises
-        ClusterError where the scheduler has gone.
+        Yields `CellBegan` and `CellEnded` of each, both isolated, and `HostLost`; nothing after `stop`. Raises
+        ClusterError if the scheduler is lost.
         """
         async for event in self._events_of(self._until_stopped(self._measure_alone(cells))):
             yield event
 
     async def _events_of(self, work: Coroutine[Any, Any, None]) -> AsyncIterator[MeshEvent]:
-        """Do work, yield the events that it causes, and raise its error."""
+        """Run `work`, yield its events, and raise its error."""
         task = self._start(work)
         task.add_done_callback(lambda _: self._queue.put_nowait(None))
         while (event := await self._queue.get()) is not None:
@@ -207,7 +208,7 @@ class Mesh:
             self._has_room.clear()
 
     def _on_lost(self, lost: HostLost) -> None:
-        """Tell that a host is lost, and end its remaining cells with the same reason."""
+        """Report a lost host, and end its remaining cells for the same reason."""
         self._emit(lost)
         for cell in [cell for cell in self._pending if lost.host in cell]:
             self._fail(cell, lost.failure)
@@ -226,15 +227,15 @@ class Mesh:
             await self._until_stopped(self._measure_rounds())
         except ClusterError as error:
             detail = str(error)
-            self._roster.abandon()
+            self._supervisor.abandon()
         if self._stopping.is_set():
             detail = detail or _STOPPED.detail
         self._emit(MeshEnded(not self._pending and not detail, detail))
         if self._stopping.is_set():
-            await self._roster.close()
+            await self._supervisor.close()
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do work until it is done or the mesh is stopped."""
+        """Run `work` until it is done or the mesh is stopped."""
         if self._stopping.is_set():
             work.close()
             return
@@ -277,7 +278,7 @@ class Mesh:
                 await together(self._measure(cell) for cell in cells)
 
     async def _measure_pair(self, pairing: Pairing) -> None:
-        """Measure the cells of a pair that are left, one after the other."""
+        """Measure the remaining cells of a pair, one after the other."""
         cells = self._cells_of(pairing)
         if cells:
             async with self._holding([pairing]) as held:
@@ -291,7 +292,7 @@ class Mesh:
         for cell in tuple(self._pending):
             await self._has_room.wait()
             pairing = self._places[cell].pairing
-            for name, failure in self._roster.lost.items():
+            for name, failure in self._supervisor.lost.items():
                 if name in cell:
                     self._fail(cell, failure)
             if cell in self._pending:
@@ -300,28 +301,28 @@ class Mesh:
                         await self._measure(cell)
 
     def _cells_of(self, pairing: Pairing) -> list[Cell]:
-        """Return the cells of a pair that are left."""
+        """Return the remaining cells of a pair."""
         return [cell for cell, _ in pairing.cells if cell in self._pending]
 
     @asynccontextmanager
     async def _holding(self, pairs: Sequence[Pairing], only: Cell | None = None) -> AsyncGenerator[list[Pairing]]:
-        """Keep the interfaces of pairs and yield the pairs that got theirs; the cells of the others fail."""
+        """Hold the interfaces of pairs and yield the pairs that got theirs; the cells of the others fail."""
         pair_s = 2 * self._run_s + RUN_MARGIN_S
         wait_s = pair_s + _OTHERS_MARGIN_S
-        async with self._roster.holding(pairs, wait_s=wait_s, hold_s=wait_s + pair_s) as failures:
+        async with self._supervisor.holding(pairs, wait_s=wait_s, hold_s=wait_s + pair_s) as failures:
             for pairing, failure in failures.items():
                 for cell in self._cells_of(pairing) if only is None else [only]:
                     self._fail(cell, failure)
             yield [pairing for pairing in pairs if pairing not in failures]
 
     async def _measure(self, cell: Cell) -> None:
-        """Measure a cell if it is left, whose interfaces are held."""
+        """Measure a cell whose interfaces are held, if it still remains."""
         if cell not in self._pending:
             return
         place = self._places[cell]
-        suspects = [name for name in cell if self._roster.is_suspect(name)]
-        if suspects and (failure := await self._roster.find_fault(suspects)):
-            self._roster.note_failure(failure)
+        suspects = [name for name in cell if self._supervisor.is_suspect(name)]
+        if suspects and (failure := await self._supervisor.find_fault(suspects)):
+            self._supervisor.note_failure(failure)
             self._fail(cell, failure)
             return
         del self._pending[cell]
@@ -335,16 +336,16 @@ class Mesh:
         failure = outcome.failure
         self._emit(CellEnded(cell, place.pairing.near, outcome.events, failure, self._is_alone, outcome.texts))
         if failure is None:
-            self._roster.note_success(cell)
+            self._supervisor.note_success(cell)
         elif outcome.is_own:
-            self._roster.note_failure(failure)
+            self._supervisor.note_failure(failure)
         elif failure.code is FailureCode.UNREACHABLE:
-            # The other run would be begun by the same host, over the same path.
+            # The other run would begin on the same host, over the same path.
             for other in self._cells_of(place.pairing):
                 self._fail(other, failure)
 
-    async def _run(self, place: _Place) -> "_Outcome":
-        """Run a cell's test and return how it ended; where it failed, ask both hosts whose fault it is."""
+    async def _run(self, place: _Place) -> _Outcome:
+        """Run a cell's test and return its outcome; if it failed, ask both hosts which is at fault."""
         near, far = place.pairing.near, place.pairing.far
         base = self._plan.base
         settings = replace(base.settings, direction=place.direction)
@@ -356,7 +357,7 @@ class Mesh:
         plan = replace(base, settings=settings)
         lines: list[str] = []
         try:
-            lines = await self._roster.run(near, far, plan, seconds=self._host_run_s, deadline_s=self._run_s)
+            lines = await self._supervisor.run(near, far, plan, seconds=self._host_run_s, deadline_s=self._run_s)
             result = read_cell(lines, plan, place.pairing)
         except HostFault as fault:
             result = describe_fault(fault, near)
@@ -364,6 +365,6 @@ class Mesh:
             return _Outcome(result, tuple(lines))
         if result.host == near:
             return _Outcome((), failure=result, is_own=True)
-        fault = await self._roster.find_fault((near, far))
-        # What a host says of another is shown, and not counted.
+        fault = await self._supervisor.find_fault((near, far))
+        # A host's report about another host is shown, but does not count against it.
         return _Outcome((), failure=fault or result, is_own=fault is not None)

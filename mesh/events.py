@@ -11,22 +11,22 @@ class FailureCode(StrEnum):
     """Why a cell has no run."""
 
     HOST_LOST = "host-lost"
-    """The worker of one of its hosts has gone."""
+    """One of its hosts has lost its worker."""
     NO_ANSWER = "no-answer"
     """A host did not answer until the deadline."""
     UNREACHABLE = "unreachable"
-    """The hosts do not reach each other, or one refuses."""
+    """The hosts do not reach each other, or one refuses the other."""
     FAILED = "failed"
     """The test began and broke off, or a host could not run it."""
     BUSY = "busy"
     """Another test had a host's interface until the deadline."""
     STOPPED = "stopped"
-    """A person ended the mesh before."""
+    """The user ended the mesh before."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellFailure:
-    """Why a cell has no result. `host` is the name of the host at fault; None where that is not known."""
+    """Why a cell has no result. `host` is the name of the host at fault; None if that is unknown."""
 
     code: FailureCode
     detail: str
@@ -46,7 +46,7 @@ class MeshBegan:
 
 @dataclass(frozen=True, slots=True)
 class HostLost:
-    """A host takes no further part; its remaining cells fail with this reason."""
+    """A host takes no further part. Its remaining cells fail for this reason."""
 
     host: str
     failure: CellFailure
@@ -54,7 +54,7 @@ class HostLost:
 
 @dataclass(frozen=True, slots=True)
 class RoundBegan:
-    """A round of disjoint pairs began. `number` counts from 1; `rounds` is how many there are."""
+    """A round of disjoint pairs began. `number` counts from 1; `rounds` is the number of rounds."""
 
     number: int
     rounds: int
@@ -62,7 +62,7 @@ class RoundBegan:
 
 @dataclass(frozen=True, slots=True)
 class CellBegan:
-    """The run of a cell began. `is_isolated` says that no other pair is measured meanwhile."""
+    """The run of a cell began. With `is_isolated` no other pair is measured at the same time."""
 
     cell: Cell
     is_isolated: bool = False
@@ -70,10 +70,10 @@ class CellBegan:
 
 @dataclass(frozen=True, slots=True)
 class CellEnded:
-    """The run of a cell ended: its events, as any run has them, or the reason why there is none.
+    """The run of a cell ended: the events of the run, or the reason why there is none.
 
-    `near` is the name of the host that began it: the receiver of a cell whose direction is `in`. `texts` are the
-    events as JSON, as the host sent them, or empty: they need not be encoded again.
+    `near` is the name of the host that began it: for the direction `in` the receiver. `texts` are the events as the
+    JSON that the host sent, so that they need not be encoded again; it may be empty.
     """
 
     cell: Cell
@@ -86,7 +86,7 @@ class CellEnded:
 
 @dataclass(frozen=True, slots=True)
 class MeshEnded:
-    """The mesh is over, always the last event. `is_complete` says that every cell was tried; `detail` why not."""
+    """The mesh is over: always the last event. `is_complete` says that every cell was tried, `detail` why not."""
 
     is_complete: bool
     detail: str = ""

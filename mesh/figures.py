@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ..engine.results.counter_sums import percent_of
 from .events import CellFailure
 from .plan import Cell, Host, MeshMode
 
@@ -12,20 +13,20 @@ from .plan import Cell, Host, MeshMode
 class CellFigure:
     """The result of a cell.
 
-    A cell that was measured again alone has two results. The second one counts, for a finding, a mark, a verdict
-    and a comparison alike: the first tells what the cell had beside others.
+    A cell that was measured again alone has two results. The second one counts: for findings, marks, verdicts and
+    comparisons. The first one shows the cell beside others.
 
     Args:
         cell: its hosts.
         run_id: its run in the run log; None if it failed.
-        bit_s: its goodput, as the receiver counted it, in bits a second; None where not measured.
+        bit_s: its goodput, counted by the receiver, in bits a second; None if it was not measured.
         transactions_s: its transactions a second, for a workload that has them.
         expected_bit_s: the expected rate; None without one.
-        isolated_bit_s: its goodput when it was measured again alone; None where it was not.
-        isolated_run_id: the run of that.
-        loss: what was lost, as a share of what was sent: segments that TCP sent again, or datagrams. 0 to 1; None
-            where it is unknown, and for transactions.
-        isolated_loss: the same when it was measured again alone.
+        isolated_bit_s: its goodput when it was measured again alone; None if it was not.
+        isolated_run_id: the run of that second measurement.
+        loss: the lost share of the sent payload, 0 to 1: retransmitted segments, or lost datagrams. None if it is
+            unknown, and for transactions.
+        isolated_loss: the loss of the second measurement.
         why: the code of the first finding of the run; None without any.
         failure: why it has no result.
     """
@@ -49,17 +50,17 @@ class CellFigure:
 
     @property
     def value(self) -> float | None:
-        """The figure that counts: transactions a second if it has them, else bits a second."""
+        """The figure that counts: transactions a second if it has them, or bits a second."""
         return self.counted_bit_s if self.transactions_s is None else self.counted_transactions_s
 
     @property
     def first_value(self) -> float | None:
-        """The same of the first test, which all cells have in common."""
+        """The figure of the first test, which every cell has."""
         return self.bit_s if self.transactions_s is None else self.transactions_s
 
     @property
     def isolated_value(self) -> float | None:
-        """The same of the test alone; None if there was none."""
+        """The figure of the test alone; None without one."""
         return self.isolated_bit_s if self.transactions_s is None else self.isolated_transactions_s
 
     @property
@@ -74,12 +75,12 @@ class CellFigure:
 
     @property
     def counted_loss(self) -> float | None:
-        """The loss that counts, as a share of what was sent."""
+        """The loss that counts, 0 to 1."""
         return self.isolated_loss if self.is_isolated else self.loss
 
     @property
     def isolated_transactions_s(self) -> float | None:
-        """Its transactions a second when it was measured again alone; None where it has none, or was not."""
+        """The transactions a second of the test alone; None if there are none."""
         if self.transactions_s is None or self.isolated_bit_s is None or not self.bit_s:
             return None
         return self.transactions_s * self.isolated_bit_s / self.bit_s
@@ -87,14 +88,12 @@ class CellFigure:
     @property
     def percent(self) -> float | None:
         """The goodput that counts in percent of the expected one; None if either is unknown."""
-        if self.counted_bit_s is None or not self.expected_bit_s:
-            return None
-        return 100 * self.counted_bit_s / self.expected_bit_s
+        return percent_of(self.counted_bit_s, self.expected_bit_s)
 
 
 @dataclass(frozen=True, slots=True)
 class MeshMatrix:
-    """The cells of a mesh so far. `figures` lacks those that have not been measured yet."""
+    """The cells of a mesh so far. `figures` has no entry for a cell that is not measured yet."""
 
     group: str
     mode: MeshMode
@@ -103,7 +102,7 @@ class MeshMatrix:
 
     @property
     def cell_count(self) -> int:
-        """How many cells the hosts have, measured or not."""
+        """The number of cells that the hosts have, measured or not."""
         return len(self.hosts) * max(len(self.hosts) - 1, 0)
 
     @property
@@ -113,7 +112,7 @@ class MeshMatrix:
 
 
 class MeshFindingCode(StrEnum):
-    """What is slow, or lossy."""
+    """The slow or lossy part."""
 
     HOST_SENDS = "host-sends"
     """A host sends less to everybody."""
@@ -122,18 +121,19 @@ class MeshFindingCode(StrEnum):
     HOST = "host"
     """A host sends and receives less."""
     GROUPS = "groups"
-    """Whatever goes from one group to another is slow; without a receiver to every other group, without a sender
-    from every other group, without both between any two groups."""
+    """Every path from one group to another is slow. Without a receiver: to every other group. Without a sender:
+    from every other group. Without both: between any two groups."""
     GROUP = "group"
-    """Whatever goes within a group is slow: sender and receiver are the group. Without a receiver, whatever its
-    hosts send and receive, within it and outside."""
+    """Every path within a group is slow: sender and receiver are the group. Without a receiver, all that its hosts
+    send and receive is slow, within the group and outside."""
     PATH = "path"
-    """From one host to one other is slow, in this direction."""
+    """The path from one host to another is slow, in this direction."""
     FABRIC = "fabric"
-    """Cells are slow while others are measured, and are not when measured alone: the network's inside is short.
-    Sender and receiver are groups, as for GROUPS and GROUP, where it is short between these; else None."""
+    """Cells are slow beside others and not when measured alone: the network between the hosts has too little
+    capacity. Sender and receiver are groups, as for GROUPS and GROUP, if the capacity is short between these; else
+    None."""
     ALL = "all"
-    """Every cell is about as slow: the expected rate may be of another link."""
+    """Every cell is about equally slow: the expected rate may be of another link."""
     HOST_DOWN = "host-down"
     """A host has no results."""
 
@@ -144,15 +144,15 @@ class MeshFinding:
 
     Args:
         code: what is slow.
-        sender: the name of the host or the group that sends; of the host where the code is about one.
-        receiver: the name of the host or the group that receives; None where the code is about one host. Groups
-            may be None on either side: see the code.
-        less_percent: by how much its median is below that of the others, or below the expected rate.
-        lost_percent: the median of what its cells lose, for one that is lossy; None for one that is slow.
+        sender: the name of the sending host or group; the host if the code is about one host.
+        receiver: the name of the receiving host or group; None if the code is about one host. Groups may be None on
+            either side: see the code.
+        less_percent: how far its median is below the median of the others, or below the expected rate.
+        lost_percent: the median loss of its cells, if it is lossy; None if it is slow.
         cells: the cells that show it.
         why: the most frequent first finding of these cells' runs; None without any.
         failure: why a host is down.
-        is_of_transactions: whether the cells are transactions, of which the sender is the client.
+        is_of_transactions: whether the cells are transactions, with the sender as the client.
     """
 
     code: MeshFindingCode

@@ -2,8 +2,8 @@
 
 `python -P -m linkgauge.mesh.host_endpoint ADDRESS PORT LEASE_S` serves on that port, or on a free one for 0.
 The first line of standard input is the key that clients must prove: no command line, environment or file has it.
-Every further line renews the lease. The endpoint ends with its input, and where the lease runs out: a coordinator
-that has gone leaves no open port behind, even where the process that started this one lives on.
+Every further line renews the lease. The endpoint ends with its input, or when the lease expires. So a lost
+coordinator leaves no open port behind, even if the process that started this one lives on.
 
 It answers with one line, `{"port": NUMBER}` or `{"error": TEXT}`.
 """
@@ -20,12 +20,12 @@ from ..engine.host.child_process import TetheredChild, open_standard_input
 from ..engine.host.debug_log import configure_debug_log
 from ..engine.host.event_loop import run
 from ..engine.model.errors import EndpointError, LinkgaugeError, make_printable
-from ..engine.model.peer import SharedKey
+from ..engine.model.shared_key import SharedKey
 
 LEASE_S: Final = 60.0
 """The time after which an endpoint ends by itself, from its start and from each renewal."""
 _START_DEADLINE_S: Final = 15.0
-# A port of a person's choice may still be that of an endpoint which is about to end.
+# The user's port may still belong to an endpoint that is about to end.
 _TRIES: Final = 4
 _PAUSE_S: Final = 2.0
 _MAX_TEXT: Final = 1_000
@@ -37,7 +37,7 @@ async def start_host_endpoint(
 ) -> tuple[TetheredChild, int]:
     """Start an endpoint on a port of an address, 0 for a free one; return its process and the port.
 
-    Each `write_line` renews its lease. Raises EndpointError where it does not start.
+    Each `write_line` renews its lease. Raises EndpointError if it does not start.
     """
     for _ in range(_TRIES - 1 if port else 0):
         try:
@@ -74,7 +74,7 @@ def _read_port(line: str | None) -> int:
 
 
 async def serve_while_renewed(bind: str, port: int, lease_s: float) -> None:
-    """Serve on a port, 0 for a free one, until standard input ends, or brings no line for `lease_s`."""
+    """Serve on a port, 0 for a free one, until standard input ends or has no line for `lease_s`."""
     async with open_standard_input() as reader:
         key = SharedKey((await reader.readline()).decode().strip())
         stop = asyncio.Event()
@@ -95,7 +95,7 @@ async def serve_while_renewed(bind: str, port: int, lease_s: float) -> None:
 
 
 def _answer(**values: object) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the process at the other end has gone: the input ends as well
+    with contextlib.suppress(BrokenPipeError):  # the parent process has gone: the input ends as well
         sys.stdout.write(json.dumps(values) + "\n")
         sys.stdout.flush()
 

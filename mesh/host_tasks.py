@@ -1,11 +1,11 @@
 """The tasks of a Dask worker for a mesh on its host: its endpoint, its cells, the hold on its interface.
 
-Each function is a coroutine that the worker's own event loop runs: none blocks it, and none takes a thread. All are
-for `Client.run`, except `hold_interface`: it is a task, so that Dask counts the interface as taken. Dask does not
-interrupt a task that runs when it is cancelled: it looks for that itself.
+Each function is a coroutine in the worker's own event loop: none blocks it, and none takes a thread. All are for
+`Client.run`, except `hold_interface`: it is a task, so that Dask counts the interface as taken. Dask does not
+interrupt a running task that is cancelled, so the task looks for that itself.
 
-All processes are children that end with their standard input, and so with the worker. Where the coordinator is
-gone, the lease of the endpoint runs out, and everything of its mesh on this host ends with it.
+All processes are children that end with their standard input, and so with the worker. If the coordinator is lost,
+the lease of the endpoint expires, and everything of its mesh on this host ends with it.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from .. import __version__
 from ..engine.host.child_process import TetheredChild
 from ..engine.host.nic import read_connection_nic
 from ..engine.model.errors import EndpointError, WorkerError, make_printable
-from ..engine.model.peer import SharedKey
 from ..engine.model.plan import End, Plan
 from ..engine.model.serialization import encode
+from ..engine.model.shared_key import SharedKey
 from .cell_result import MAX_CELL_BYTES
+from .cell_run import RunRequest, encode_request, error_line
 from .events import FailureCode
 from .host_endpoint import LEASE_S, start_host_endpoint
-from .pair_run import PairRequest, encode_request, error_line
 
-_PAIR_MODULE: Final = f"{__package__}.pair_run"
+_RUN_MODULE: Final = f"{__package__}.cell_run"
 _POLL_S: Final = 0.5
 _CLOSE_DEADLINE_S: Final = 10.0  # a child is killed after 5
 _MAX_VERSION_LENGTH: Final = 40
@@ -41,12 +41,12 @@ class CellRequest:
     """A run to carry out on the near host of a pair.
 
     Args:
-        mesh_id: the mesh, whose key `open_host` has brought.
-        address: the near host's own address, as `open_host` got it.
+        mesh_id: the mesh; `open_host` has brought its key.
+        address: the near host's own address, as for `open_host`.
         peer_address: the far host's address.
-        peer_port: the port of the far host's endpoint, as its `open_host` returned it.
-        plan: the run, with its direction as the near host sees it.
-        seconds: after so many the run is given up, whatever it does.
+        peer_port: the port of the far host's endpoint, returned by its `open_host`.
+        plan: the run, with the direction from the near host.
+        seconds: the run is given up after this time.
     """
 
     mesh_id: str
@@ -70,8 +70,8 @@ class _Outcome(Enum):
 _FAILURES: Final = {
     _Outcome.OVERDUE: ("the test was not over after {seconds:g} s", FailureCode.NO_ANSWER, None),
     _Outcome.STOPPED: ("the test was stopped", FailureCode.STOPPED, None),
-    _Outcome.CANCELLED: ("the test was stopped: its task is cancelled", FailureCode.STOPPED, None),
-    _Outcome.CLOSED: ("this host's endpoint has ended meanwhile", FailureCode.FAILED, End.NEAR),
+    _Outcome.CANCELLED: ("the test was stopped: its task was cancelled", FailureCode.STOPPED, None),
+    _Outcome.CLOSED: ("this host's endpoint ended during the test", FailureCode.FAILED, End.NEAR),
 }
 
 
@@ -89,9 +89,9 @@ class _Activity:
     async def outlast(
         self, work: "asyncio.Task[Any] | None", seconds: float, task_key: str | None = None
     ) -> _Outcome:
-        """Wait for work, for so many seconds at most; return why the wait is over. None waits for `stop` alone.
+        """Wait for work, at most for `seconds`; return why the wait is over. Without work, wait for `stop` alone.
 
-        `task_key` is the key of the task of Dask that waits; None where none does.
+        `task_key` is the key of the Dask task that waits; None if it is not a task.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
@@ -108,7 +108,7 @@ class _Activity:
 
 
 class _OpenHost:
-    """What this worker has of one mesh: its key, its endpoint, and what is in progress."""
+    """One mesh on this worker: its key, its endpoint, its cells and holds in progress."""
 
     def __init__(self, key: SharedKey, endpoint: TetheredChild, port: int) -> None:
         self.key = key
@@ -123,7 +123,7 @@ class _OpenHost:
 
     @contextmanager
     def begin_cell(self) -> Generator[_Activity]:
-        """Yield the activity of a cell, which lasts for the block."""
+        """Yield the activity of a cell; it lasts as long as the block."""
         activity = _Activity()
         self.cells.add(activity)
         self.is_idle.clear()
@@ -136,7 +136,7 @@ class _OpenHost:
 
     @contextmanager
     def begin_hold(self, hold_id: str) -> Generator[_Activity]:
-        """Yield the activity of a hold, which lasts for the block."""
+        """Yield the activity of a hold; it lasts as long as the block."""
         activity = self.holds[hold_id] = _Activity()
         self.hold_begun.setdefault(hold_id, asyncio.Event()).set()
         try:
@@ -147,7 +147,7 @@ class _OpenHost:
                 self.hold_begun.pop(hold_id, None)
 
     async def close(self, outcome: _Outcome) -> None:
-        """End everything, and wait until no process of it is left."""
+        """End everything, and wait until none of its processes is left."""
         for activity in (*self.cells, *self.holds.values()):
             activity.stop(outcome)
         await self.endpoint.end()
@@ -166,10 +166,10 @@ async def open_host(
 ) -> int:
     """Start this host's endpoint for a mesh on a port of an address, 0 for a free one, and return the port.
 
-    An endpoint that it had for the same mesh and address ends. The endpoint ends by itself where `renew_host` is
-    not called for `lease_s`, and all of the mesh's on this host ends with it.
+    An earlier endpoint of the same mesh and address ends. The endpoint ends by itself if `renew_host` is not called
+    for `lease_s`, and everything of the mesh on this host ends with it.
 
-    Raises EndpointError where this host has another version of linkgauge, or the endpoint does not start.
+    Raises EndpointError if this host has another version of linkgauge, or the endpoint does not start.
     """
     if version != __version__:
         other = make_printable(version[:_MAX_VERSION_LENGTH])
@@ -202,7 +202,7 @@ async def open_host(
 
 
 async def _watch(place: tuple[str, str], host: _OpenHost) -> None:
-    """Forget a host whose endpoint has ended, and end what it has in progress."""
+    """Forget a host whose endpoint has ended, and end its cells and holds."""
     status = await host.endpoint.wait()
     _log.debug("the endpoint of %s on %s has ended with status %d", *place, status)
     if _hosts.get(place) is host:
@@ -211,7 +211,7 @@ async def _watch(place: tuple[str, str], host: _OpenHost) -> None:
 
 
 async def read_interface(address: str, peer_address: str) -> Any:
-    """Return the interface by which this host reaches another, as `encode` makes it; None where it is unknown."""
+    """Return the encoded interface by which this host reaches another; None if it is unknown."""
     nic = await read_connection_nic((address, 0), (peer_address, 0))
     return None if nic is None else encode(nic)
 
@@ -223,9 +223,9 @@ async def renew_host(mesh_id: str, address: str) -> bool:
 
 
 async def close_host(mesh_id: str, address: str) -> None:
-    """End the endpoint, the cells and the holds of a mesh on this host. No effect where there are none.
+    """End the endpoint, the cells and the holds of a mesh on this host, if there are any.
 
-    An endpoint that is about to start ends as soon as it has: its coordinator may not have waited for it.
+    An endpoint that is still starting ends once it has started: its coordinator may not have waited for it.
     """
     if (opening := _openings.pop((mesh_id, address), None)) is not None:
         opening.clear()
@@ -237,25 +237,25 @@ async def close_host(mesh_id: str, address: str) -> None:
 async def run_cell(request: CellRequest) -> list[str]:
     """Carry out a run from this host and return its events, one JSON text each (`encode_tagged`), in order.
 
-    Where there is no run, the only line is `{"error": TEXT, "code": CODE, "end": END}`: CODE is a `FailureCode`,
-    END is `near`, `far` or null, the end at fault. It raises nothing of its own. The lines have at most
-    `MAX_CELL_BYTES` together.
+    Without a run, the only line is `{"error": TEXT, "code": CODE, "end": END}`: CODE is a `FailureCode`, END is the
+    end at fault: `near`, `far` or null. It raises no error of its own. All lines together have at most
+    `MAX_CELL_BYTES`.
     """
     host = _hosts.get((request.mesh_id, request.address))
     if host is None:
         text = "this host has no endpoint of the mesh: its worker was restarted, or the endpoint has ended"
         return [error_line(text, FailureCode.FAILED, End.NEAR)]
-    pair = PairRequest(request.plan, request.peer_address, request.peer_port, host.key.reveal())
+    run = RunRequest(request.plan, request.peer_address, request.peer_port, host.key.reveal())
     with host.begin_cell() as activity:
         try:
-            child = await TetheredChild.start(_PAIR_MODULE, [], encode_request(pair))
+            child = await TetheredChild.start(_RUN_MODULE, [], encode_request(run))
         except WorkerError as error:
             return [error_line(str(error), FailureCode.FAILED, End.NEAR)]
         return await _read_run(child, activity, request)
 
 
 async def _read_run(child: TetheredChild, activity: _Activity, request: CellRequest) -> list[str]:
-    """Return the lines of a run whose process has been started, which is over then."""
+    """Wait for the end of a run's process, and return its lines."""
     reading = asyncio.create_task(child.read_all(MAX_CELL_BYTES))
     try:
         outcome = await activity.outlast(reading, request.seconds)
@@ -279,7 +279,7 @@ async def _read_run(child: TetheredChild, activity: _Activity, request: CellRequ
 async def hold_interface(mesh_id: str, address: str, hold_id: str, seconds: float) -> bool:
     """Occupy this task's resources until `release_interfaces` is called; return whether it was.
 
-    False says that the time was up, the task was cancelled, or the host was closed. `hold_id` is the task's key.
+    False means that the time was up, the task was cancelled, or the host was closed. `hold_id` is the task's key.
     """
     host = _hosts.get((mesh_id, address))
     if host is None:
@@ -289,9 +289,9 @@ async def hold_interface(mesh_id: str, address: str, hold_id: str, seconds: floa
 
 
 async def await_hold(mesh_id: str, address: str, hold_id: str, seconds: float) -> bool:
-    """Return True as soon as the hold has begun on this host, False where it has not after so many seconds.
+    """Return True once the hold has begun on this host, False if it has not after `seconds`.
 
-    It is for `Client.run`: the coordinator learns so that the far host's interface is taken.
+    It is for `Client.run`: so the coordinator learns that the far host's interface is taken.
     """
     host = _hosts.get((mesh_id, address))
     if host is None:
@@ -306,7 +306,7 @@ async def await_hold(mesh_id: str, address: str, hold_id: str, seconds: float) -
 
 
 async def release_interfaces(mesh_id: str, hold_ids: Mapping[str, str]) -> None:
-    """End the holds of these addresses that this worker has: several hosts are told by one call."""
+    """End this worker's holds among those of these addresses: one call tells several hosts."""
     for address, hold_id in hold_ids.items():
         host = _hosts.get((mesh_id, address))
         hold = None if host is None else host.holds.get(hold_id)
@@ -315,16 +315,16 @@ async def release_interfaces(mesh_id: str, hold_ids: Mapping[str, str]) -> None:
 
 
 def _is_cancelled(task_key: str | None) -> bool:
-    """Return whether Dask has cancelled the task of this context, which has this key.
+    """Return whether Dask has cancelled the task of this key.
 
-    A coroutine that runs is not told: the worker keeps its task, and its resources, in the state `cancelled`.
+    Dask does not tell a running coroutine: the worker keeps its task and its resources in the state `cancelled`.
     """
     if task_key is None:
         return False
     try:
-        from distributed import get_worker  # here: the command line and the tests of a host do without it
+        from distributed import get_worker  # here: the command line and the tests of a host do without Dask
 
         task = get_worker().state.tasks.get(task_key)
-    except (ImportError, ValueError, AttributeError):  # no worker runs this, or one of another Dask
+    except (ImportError, ValueError, AttributeError):  # not in a worker, or in one of another Dask
         return False
     return task is not None and task.state == "cancelled"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ..engine.model.errors import PlanError, make_printable
+from ..engine.model.errors import PlanError, UsageError, make_printable
 from ..engine.model.plan import SECOND_NS, Direction, Plan
 from ..engine.model.serialization import OMITTED_AT_DEFAULT
 from ..engine.results.confidence import SERIES_INTERVAL_NS
@@ -16,11 +16,11 @@ MAX_NAME_LENGTH: Final = 64
 PORTS: Final = 65_536
 """A port is below this number."""
 CELL_OVERHEAD_NS: Final = SECOND_NS
-"""About how much longer than its duration a test takes: its process, connecting, the key, the result."""
+"""The approximate overhead of a test: its process, connecting, the key, the result."""
 GROUP_PREFIX: Final = "mesh-"
 """The beginning of every mesh's name, which is the group of its runs in the run log."""
-# Of so long a test five samples are left after the warm-up: enough for an interval. The coordinator decodes and
-# stores those of both ends of thousands of tests.
+# A test of this duration has five samples after the warm-up: enough for a confidence interval. More would cost: the
+# coordinator decodes and stores the samples of both ends of thousands of tests.
 _LONG_NS: Final = 3 * SECOND_NS
 _LONG_INTERVAL_NS: Final = SECOND_NS // 2
 
@@ -29,19 +29,19 @@ class MeshMode(StrEnum):
     """Which pairs are measured at the same time."""
 
     ROUNDS = "rounds"
-    """Disjoint pairs at once: each host has one test at a time."""
+    """Disjoint pairs at the same time: each host has one test at a time."""
     ISOLATED = "isolated"
     """One pair at a time: nothing else loads the network."""
     ALL = "all"
-    """Rounds whose pairs begin at the same moment: what the network carries when every host sends or receives."""
+    """Rounds whose pairs begin at the same moment: shows the capacity when every host sends or receives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
     """A host of a mesh.
 
-    `address` is the IP address at which the others reach it, None before its worker is known. `group` is a rack, a
-    site, a switch: whatever the hosts of a group have in common.
+    `address` is the IP address at which the others reach it; None before its worker is known. `group` is a rack, a
+    site or a switch that the hosts of a group have in common.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Host:
     address: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the names; raise PlanError for one that cannot be printed as it is."""
+        """Check the names; raise PlanError unless they can be printed unchanged."""
         for what, text in (("host", self.name), ("group", self.group)):
             if text is None:
                 continue
@@ -81,22 +81,22 @@ def cell_interval_ns(duration_ns: int) -> int:
 
 
 def check_port(port: int) -> None:
-    """Raise PlanError for what is no port of the hosts' endpoints; 0 is for a free one."""
+    """Raise PlanError unless the number is a port, or 0 for a free one."""
     if not 0 <= port < PORTS:
         raise PlanError("--port", str(port), f"give 1 to {PORTS - 1}")
 
 
 @dataclass(frozen=True, slots=True)
 class MeshPlan:
-    """A mesh to measure. Each pair has two runs, one for each direction, begun by the pair's first host.
+    """A mesh to measure. Each pair has two runs, one in each direction; the pair's first host begins both.
 
     Args:
         group: the mesh's name, and the group of its runs in the run log.
-        hosts: the hosts, in the order in which the person gave them; none until those of the scheduler are known.
+        hosts: the hosts, in the user's order; empty until the hosts of the scheduler are known.
         base: the plan of every run; its direction is replaced.
         mode: which pairs are measured at the same time.
-        seed: makes the order of pairs. The same seed, the same order.
-        preset: the id of the preset that rates are judged by, `auto`, or None.
+        seed: decides the order of pairs: the same seed gives the same order.
+        preset: the id of the preset that judges the rates, `auto`, or None.
         port: the port, TCP and UDP, on which each host's endpoint listens; 0 for a free one.
     """
 
@@ -109,10 +109,12 @@ class MeshPlan:
     port: int = field(default=0, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
-        """Check the hosts, the duration and the port; raise PlanError."""
+        """Check the hosts, the duration and the port; raise PlanError or UsageError."""
         check_port(self.port)
-        if self.hosts and not MIN_HOSTS <= len(self.hosts) <= MAX_HOSTS:
-            raise PlanError("hosts", str(len(self.hosts)), f"give {MIN_HOSTS} to {MAX_HOSTS} hosts")
+        if 0 < len(self.hosts) < MIN_HOSTS:
+            raise UsageError(f"a mesh needs at least {MIN_HOSTS} hosts; you gave {len(self.hosts)}")
+        if len(self.hosts) > MAX_HOSTS:
+            raise UsageError(f"a mesh has at most {MAX_HOSTS} hosts; you gave {len(self.hosts)}")
         seen: set[str] = set()
         for host in self.hosts:
             if host.name in seen:
@@ -130,14 +132,14 @@ class MeshPlan:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Two hosts that are measured with each other. `near` begins both runs: it sends first, then receives."""
+    """Two hosts that are measured with each other. `near` begins both runs: first it sends, then it receives."""
 
     near: str
     far: str
 
     @property
     def cells(self) -> tuple[tuple[Cell, Direction], tuple[Cell, Direction]]:
-        """Both cells in the order of their runs, with the direction of each run as its near end sees it."""
+        """Both cells in the order of their runs, with the direction of each from the near end."""
         return (
             (Cell(self.near, self.far), Direction.OUT),
             (Cell(self.far, self.near), Direction.IN),

@@ -10,7 +10,7 @@ from .families import Reading
 
 
 class EndpointMetrics:
-    """Reads an endpoint by its `get_status`, which reads values only: a scrape holds up no test."""
+    """Reads an endpoint by its `get_status`, which only reads values: a scrape delays no test."""
 
     def __init__(self, get_status: Callable[[], EndpointStatus]) -> None:
         self._get_status = get_status
@@ -33,7 +33,7 @@ class EndpointMetrics:
         yield Reading(families.PROBES, totals.probes)
         for reason, count in sorted(totals.rejections.items()):
             yield Reading(families.REJECTIONS, count, (reason,))
-        # A counter must not fall: a run that could not be prepared takes its few bytes with it.
+        # A counter must not fall, and a run that could not be prepared takes its few bytes with it.
         received = totals.received_bytes + sum(run.received_bytes for run in runs)
         sent = totals.sent_bytes + sum(run.sent_bytes for run in runs)
         self._received_bytes = max(self._received_bytes, received)

@@ -1,11 +1,10 @@
-"""The metrics of linkgauge: each name, its type, its labels, and its meaning. Pure.
+"""The metrics of linkgauge: each name with its type, its labels and its meaning. Pure.
 
-Names and units are by Prometheus' conventions (prometheus.io/docs/practices/naming): base units, so that a rate is
-in bytes a second, as node_exporter has it, and shares are ratios. Multiply by 8 for bits. No label has a value that
-a stranger chooses: a client's address would make as many series as there are clients.
+Names and units follow Prometheus' conventions (prometheus.io/docs/practices/naming): base units, so that a rate is
+in bytes a second, as in node_exporter, and shares are ratios. Multiply by 8 for bits. No label has a value that a
+stranger chooses: client addresses would make as many series as there are clients.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -26,19 +25,11 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A value of a metric now. `labels` are the values of the family's labels, in their order."""
+    """The present value of a metric. `labels` are the values of the family's labels, in their order."""
 
     family: Family
     value: float
     labels: tuple[str, ...] = ()
-
-
-def group_by_family(readings: Iterable[Reading]) -> Iterator[tuple[Family, list[Reading]]]:
-    """Yield each metric with its readings, in the order of its first one: the text format wants them together."""
-    groups: dict[Family, list[Reading]] = {}
-    for reading in readings:
-        groups.setdefault(reading.family, []).append(reading)
-    yield from groups.items()
 
 
 BUILD_INFO: Final = Family("linkgauge_build_info", "1, with the version of this linkgauge.", ("version",))

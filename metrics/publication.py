@@ -1,41 +1,41 @@
-"""The ways that metrics take out of a process: a server for scrapes, a text file, a gateway.
+"""The publication of metrics: by a server for scrapes, in a text file, through a gateway.
 
-A file or a gateway that fails stops nothing: it is said once, tried again later and later, and said again when it
-works.
+A file or gateway that fails stops nothing. A notice says so once, the retries come at growing intervals, and
+another notice says when it works again.
 """
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
 from ..engine.host.saved_files import write_atomically
 from ..engine.model.errors import OutputError, PlanError, explain_os_error
-from .push_gateway import Gateway, group_path, parse_gateway, push
+from .families import Reading
+from .push_gateway import group_path, parse_gateway, push
 from .scrape_server import ScrapeServer, listen_for_scrapes, scrape_url
 
 SUFFIX: Final = ".prom"
 RENEWAL_S: Final = 15.0
-"""How old a text file becomes at most: the interval at which Prometheus usually scrapes."""
+"""The maximum age of a text file: the usual interval of Prometheus' scrapes."""
 _PAUSE_S: Final = 1.0
 _FIRST_RETRY_S: Final = 1.0
 _LAST_RETRY_S: Final = 300.0
-_PUBLIC_FILE_MODE: Final = 0o644  # the collector that reads it runs as a user of its own
+_PUBLIC_FILE_MODE: Final = 0o644  # its collector runs as another user
 _LAST_DEADLINE_S: Final = 5.0
-
-Encode = Callable[[str], tuple[bytes, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class PublishingPlan:
-    """Where metrics go.
+    """The destinations of metrics.
 
     Args:
         listen: the address and port of the server; port 0 takes a free one; None without a server.
-        textfile: the file, as node_exporter's collector reads it; None without one.
+        textfile: a file for node_exporter's collector; None without one.
         push: the address of a gateway; None without one.
     """
 
@@ -61,7 +61,7 @@ class PublishingPlan:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Metrics that are being published: tell it when something has changed. `open_publication` makes one.
+    """Published metrics; `open_publication` makes them. Call `changed` after a change.
 
     `url` is the address that Prometheus scrapes; None without a server.
     """
@@ -70,16 +70,16 @@ class Publication:
     _deliveries: Sequence["_Delivery"]
 
     def changed(self, *, is_result: bool = True) -> None:
-        """Note a change. One that is no result of a test, such as a probe, renews the file and is not pushed."""
+        """Note a change. Without a result of a test, as after a probe, it renews the file and is not pushed."""
         for delivery in self._deliveries:
-            if is_result or delivery.is_renewed:
-                delivery.request()
+            if is_result or delivery.renewal_s is not None:
+                delivery.is_due.set()
 
 
 @contextlib.asynccontextmanager
 async def open_publication(
     plan: PublishingPlan,
-    encode: Encode,
+    read: Callable[[], Iterable[Reading]],
     group: Mapping[str, str],
     notice: Callable[[str], None],
     *,
@@ -88,16 +88,17 @@ async def open_publication(
     """Publish metrics while the block lasts.
 
     Args:
-        plan: where they go.
-        encode: returns them as text with its content type, for an Accept header.
+        plan: their destinations.
+        read: returns them as they are now.
         group: the labels of their group at a gateway, beside the job.
         notice: receives a sentence when a file or gateway fails, and when it works again.
-        keeps_file: whether the text file stays at the end: results that stay true, not the state of a process.
+        keeps_file: whether the text file stays at the end: yes for results, no for the state of a process.
 
     Raises:
         EndpointError: the address cannot be listened on.
         OutputError: the file cannot be written.
     """
+    encode = partial(_encode, read)
     listener: socket.socket | None = None if plan.listen is None else listen_for_scrapes(*plan.listen)
     async with contextlib.AsyncExitStack() as stack:
         deliveries: list[_Delivery] = []
@@ -106,24 +107,36 @@ async def open_publication(
             await stack.enter_async_context(ScrapeServer(listener, encode))
         if plan.textfile is not None:
             path = Path(plan.textfile)
-            await _write_first(path, encode)
+            try:
+                await _write(path, encode()[0])
+            except OSError as error:
+                text = f"the metrics cannot be written to {path}: {explain_os_error(error)}"
+                raise OutputError(text) from error
             if not keeps_file:
                 stack.callback(_remove, path)
-            write = _Delivery(lambda: _write(path, encode), f"the metrics in {path}", notice, renewal_s=RENEWAL_S)
-            deliveries.append(await stack.enter_async_context(write))
+            file = _Delivery(
+                lambda: _write(path, encode()[0]), f"the metrics in {path}", notice, renewal_s=RENEWAL_S
+            )
+            deliveries.append(await stack.enter_async_context(file))
         if plan.push is not None:
             gateway, target = parse_gateway(plan.push), group_path(dict(group))
-            send = _Delivery(lambda: _push(gateway, target, encode), f"the metrics at {gateway.authority}", notice)
+            send = _Delivery(
+                lambda: push(gateway, target, *encode()), f"the metrics at {gateway.authority}", notice
+            )
             deliveries.append(await stack.enter_async_context(send))
-            send.request()
+            send.is_due.set()
         yield Publication(None if listener is None else scrape_url(listener), deliveries)
 
 
-async def _write_first(path: Path, encode: Encode) -> None:
-    try:
-        await _write(path, encode)
-    except OSError as error:
-        raise OutputError(f"the metrics cannot be written to {path}: {explain_os_error(error)}") from error
+def _encode(read: Callable[[], Iterable[Reading]], accept: str = "") -> tuple[bytes, str]:
+    from . import exposition  # here: a plan alone does not need prometheus_client
+
+    return exposition.encode(read(), accept)
+
+
+async def _write(path: Path, text: bytes) -> None:
+    # In a thread: it waits for the disk.
+    await asyncio.to_thread(write_atomically, path, text.decode(), mode=_PUBLIC_FILE_MODE)
 
 
 def _remove(path: Path) -> None:
@@ -131,24 +144,16 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-async def _write(path: Path, encode: Encode) -> None:
-    text = encode("")[0].decode()
-    await asyncio.to_thread(write_atomically, path, text, mode=_PUBLIC_FILE_MODE)  # it waits for the disk
-
-
-async def _push(gateway: Gateway, target: str, encode: Encode) -> None:
-    body, content_type = encode("")
-    await push(gateway, target, body, content_type)
-
-
 class _Delivery:
-    """Delivers in the background what was requested while its `async with` block lasts; requests that wait are one.
+    """Delivers in the background while its `async with` block lasts, once for all changes that wait.
+
+    Set `is_due` after a change.
 
     Args:
         deliver: delivers once; raises OSError or OutputError.
-        what: what is delivered, for notices.
-        notice: receives them.
-        renewal_s: delivers without a request after this time; None for never.
+        what: the delivered thing, for notices.
+        notice: receives the notices.
+        renewal_s: it also delivers after this time without a change; None for never.
     """
 
     def __init__(
@@ -162,9 +167,8 @@ class _Delivery:
         self._deliver = deliver
         self._what = what
         self._notice = notice
-        self._renewal_s = renewal_s
-        self.is_renewed = renewal_s is not None
-        self._is_requested = asyncio.Event()
+        self.renewal_s = renewal_s
+        self.is_due = asyncio.Event()
         self._failures = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -174,44 +178,40 @@ class _Delivery:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Deliver what is still to be delivered, in _LAST_DEADLINE_S at most."""
+        """Deliver once more if it is due, in _LAST_DEADLINE_S at most."""
         if self._task is None:
             return
         self._task.cancel()
         await asyncio.wait([self._task])
-        if self._is_requested.is_set():
+        if self.is_due.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_DEADLINE_S):
                     await self._try()
 
-    def request(self) -> None:
-        """Have the newest metrics delivered soon."""
-        self._is_requested.set()
-
     async def _run(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._renewal_s):
-                    await self._is_requested.wait()
-            self._is_requested.set()  # until it is delivered
+                async with asyncio.timeout(self.renewal_s):
+                    await self.is_due.wait()
+            self.is_due.set()  # until it is delivered
             if await self._try():
                 await asyncio.sleep(_PAUSE_S)
             else:
                 await asyncio.sleep(min(_LAST_RETRY_S, _FIRST_RETRY_S * 2 ** (self._failures - 1)))
 
     async def _try(self) -> bool:
-        """Deliver once; return whether it worked. A request that comes meanwhile is for the next delivery."""
-        self._is_requested.clear()
+        """Deliver once; return whether it worked. A change during the delivery is for the next one."""
+        self.is_due.clear()
         try:
             await self._deliver()
         except asyncio.CancelledError:
-            self._is_requested.set()
+            self.is_due.set()
             raise
         except (OSError, OutputError) as error:
-            self._is_requested.set()
+            self.is_due.set()
             reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
             if not self._failures:
-                self._notice(f"{self._what} are not up to date: {reason}; it is tried again")
+                self._notice(f"{self._what} are not up to date: {reason}; linkgauge tries again")
             self._failures = min(self._failures + 1, 30)
             return False
         if self._failures:

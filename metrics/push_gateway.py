@@ -1,8 +1,8 @@
-"""Metrics sent to a Pushgateway: one PUT for each push, which replaces what this group had there before.
+"""Metrics sent to a Pushgateway: each push is one PUT, which replaces the earlier metrics of its group there.
 
-The gateway's address is given by a person; its answer is not trusted: it has a deadline and a bound on its size.
-prometheus_client's own push has neither: with a timeout of 2 s, a gateway that sends a byte twice a second held it
-for as long as was waited (20 s), and its thread cannot be ended.
+The user gives the gateway's address. Its answer is not trusted: it has a deadline and a maximum size.
+prometheus_client's own push has neither: with a timeout of 2 s, a gateway that sent a byte twice a second held it
+for as long as the trial lasted (20 s), and its thread cannot be ended.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ class Gateway:
 
     @property
     def authority(self) -> str:
-        """The host and the port, as HTTP has them."""
+        """The host and the port, as in HTTP."""
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 def parse_gateway(text: str) -> Gateway:
-    """Return the gateway at an address; raise PlanError for one that cannot be used.
+    """Return the gateway at an address; raise PlanError if it cannot be used.
 
     A name or password in the address is refused: it would be in the process list of this host.
     """
@@ -66,14 +66,14 @@ async def push(gateway: Gateway, path: str, body: bytes, content_type: str) -> N
     """Replace the metrics of a group.
 
     Args:
-        gateway: where.
-        path: the group's, of `group_path`.
+        gateway: the gateway.
+        path: the path of the group, from `group_path`.
         body: the metrics as text.
-        content_type: its format.
+        content_type: the format of the text.
 
     Raises:
-        OutputError: it refused them, or did not answer within DEADLINE_S.
-        OSError: it cannot be reached.
+        OutputError: the gateway refused them, or did not answer within DEADLINE_S.
+        OSError: the gateway cannot be reached.
     """
     try:
         async with asyncio.timeout(DEADLINE_S):
@@ -101,7 +101,7 @@ async def _put(gateway: Gateway, path: str, body: bytes, content_type: str) -> s
     reader, writer = await asyncio.open_connection(gateway.host, gateway.port, ssl=context, limit=_MAX_LINE_BYTES)
     try:
         writer.write(head.encode("ascii") + body)
-        with contextlib.suppress(ConnectionError):  # one that answers before it has read all of it
+        with contextlib.suppress(ConnectionError):  # a gateway that answers before it has read everything
             await writer.drain()
         return (await reader.readuntil(b"\r\n")).decode("latin-1")
     except asyncio.LimitOverrunError as error:

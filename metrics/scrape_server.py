@@ -1,9 +1,9 @@
-"""The HTTP server that Prometheus scrapes: one request a connection, with a deadline and a bound on connections.
+"""The HTTP server that Prometheus scrapes: one request a connection, with a deadline and a maximum of connections.
 
-prometheus_client has a server of its own. It starts a thread for each connection and waits for its request
-without a deadline: 200 silent connections were 200 threads for as long as they lasted. Here a connection has
-REQUEST_DEADLINE_S for its request and its answer, and of more than MAX_CONNECTIONS the oldest makes room, so that
-silent ones keep no scraper out. All of it is in the event loop of the process, which is where the values are.
+prometheus_client's own server starts a thread for each connection and waits for its request without a deadline: 200
+silent connections were 200 threads for as long as they lasted. Here a connection has REQUEST_DEADLINE_S for its
+request and its answer. Beyond MAX_CONNECTIONS the oldest connection is closed, so that silent ones keep no scraper
+out. All of it runs in the event loop of the process, where the values are.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ Render = Callable[[str], tuple[bytes, str]]
 
 
 def listen_for_scrapes(host: str, port: int) -> socket.socket:
-    """Return a listening socket; raise EndpointError where the address cannot be used."""
+    """Return a listening socket; raise EndpointError if the address cannot be used."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         is_dual = host == "::" and socket.has_dualstack_ipv6()
@@ -80,7 +80,7 @@ class ScrapeServer:
         task.add_done_callback(lambda done: self._connections.pop(done, None))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request. Whoever is too slow, or speaks no HTTP, is disconnected."""
+        """Answer one request. Close the connection of a client that is too slow or does not speak HTTP."""
         try:
             async with asyncio.timeout(REQUEST_DEADLINE_S):
                 head = await reader.readuntil(b"\r\n\r\n")

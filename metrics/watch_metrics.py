@@ -1,6 +1,6 @@
-"""The metrics of a watch, read from what is known of its peers at the moment of a scrape. Pure.
+"""The metrics of a watch, read from the status of its peers at the moment of a scrape. Pure.
 
-What is unknown has no reading, neither 0 nor NaN. A peer that a reload removed has none from then on.
+An unknown value has no reading, neither 0 nor NaN. A peer that a reload removed has no reading from then on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _DIRECTIONS: Final = {True: "worse", False: "better"}
 
 
 def read_watch(plan: WatchPlan, statuses: Mapping[str, PeerStatus], now_s: float) -> Iterator[Reading]:
-    """Yield every reading that is known of a watch now, in seconds since 1970."""
+    """Yield every known reading of a watch now, in seconds since 1970."""
     yield Reading(families.BUILD_INFO, 1, (__version__,))
     if plan.budget_bytes is not None:
         yield Reading(families.WATCH_BUDGET, plan.budget_bytes, (plan.name,))
@@ -43,7 +43,7 @@ def read_watch(plan: WatchPlan, statuses: Mapping[str, PeerStatus], now_s: float
 
 
 def _read_shifts(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
-    """Yield the number of changes of each kind: 0 where there was none."""
+    """Yield the number of changes of each kind, 0 included."""
     for metric, name in _METRIC_NAMES.items():
         for is_worse, direction in _DIRECTIONS.items():
             yield Reading(
@@ -100,7 +100,7 @@ def _read_counts(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Readin
 
 
 def _read_data(status: PeerStatus, now_s: float, labels: tuple[str, ...]) -> Iterator[Reading]:
-    """Yield the data of this month. Those of the status are of an earlier one until something is sent in this."""
+    """Yield the data of this month. The status has an earlier month until something is sent in this one."""
     yield Reading(families.DATA, status.month_bytes, labels)
     yield Reading(families.MONTH_DATA, status.bytes_at(now_s), labels)
 
@@ -121,6 +121,6 @@ def _read_figure(
 
 
 def _read_known(family: Family, value: float | None, labels: tuple[str, ...]) -> Iterator[Reading]:
-    """Yield a reading of a value, none where it is unknown."""
+    """Yield a reading of a value, none if it is unknown."""
     if value is not None:
         yield Reading(family, value, labels)

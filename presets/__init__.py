@@ -2,5 +2,5 @@
 
 May import the pure packages of the engine (model, results, the specification of lab links): no event loop, and
 nothing of tui. Public: `catalog` (load_catalog), `search`, `expectation`, `auto_select`, `verdict` (judge),
-`sheet`, `wire`, `baseline`, `lab_link`, `number_text` (the style of numbers), and the package `diagnosis`.
+`datasheet`, `wire`, `baseline`, `lab_link`, `number_text` (the style of numbers), and the package `diagnosis`.
 """

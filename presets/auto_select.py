@@ -1,7 +1,7 @@
 """Select the preset that fits the interfaces of both ends.
 
 Pure. The slower interface limits a link, so its line rate counts, as do the smaller MTU and half duplex. A
-documented preset comes before a computed one. If no preset is for exactly this link, the nearest one is computed
+documented preset comes before a computed one. If no preset is for exactly this link, the nearest preset is computed
 for this link's line rate and MTU, with a warning.
 """
 
@@ -18,7 +18,7 @@ from .preset import LinkSpec, Preset, Source, Tunnel
 from .wire import DEFAULT_VARIANT, Variant
 
 AUTO: Final = "auto"
-"""The name that a person gives instead of a preset, to have it selected."""
+"""The name that the user gives in place of a preset, to have it selected."""
 
 NO_PRESET: Final = Preset("", "none", "", Source("none", "no document"), LinkSpec("none"))
 """The preset of a link of an unknown kind: its runs are measured and not judged."""
@@ -31,7 +31,7 @@ _FAR_UNKNOWN: Final = (
     "the remote interface is unknown, because iperf3 does not describe its host: the local one decides; "
     "if the remote one is slower, give --line-rate"
 )
-# The other documents are about machines and networks that cannot be recognised by an interface of Linux.
+# An interface of Linux does not show whether it belongs to the machines and networks of the other documents.
 _DOCUMENT: Final = "aix"
 
 
@@ -45,9 +45,9 @@ class PresetSelection:
     variant: Variant = DEFAULT_VARIANT
 
     def adapt(self, requested: Variant) -> Variant:
-        """Return the options to compute the link with: the requested ones, and its own for those that are open.
+        """Return the options to compute the link with: the requested ones, completed by its own.
 
-        A link without a line, such as loopback, has its own alone.
+        A link without a line, such as loopback, has only its own.
         """
         return requested.with_defaults(self.variant) if self.has_line else self.variant
 
@@ -79,11 +79,9 @@ def select_preset(
     """Return the preset for the link between two interfaces, with the reason.
 
     Args:
-        catalog: the presets to choose from.
-        near: the interface of this end.
-        far: the interface of the far end.
-        line_rate_bit_s: the user's own line rate; without it both ends must report one.
-        is_far_unknown: the far end is a program that cannot report its interface: this end's decides.
+        catalog: the presets to choose from. near: the interface of the near end. far: the interface of the far end.
+        line_rate_bit_s: the user's line rate; without it, both ends must report one. is_far_unknown: whether the
+        far end is a program that cannot report its interface. Then the near end's decides.
 
     Raises:
         UnknownLineRate: an end reports no line rate.
@@ -106,8 +104,8 @@ def select_preset(
         and (preset.source.id == _DOCUMENT or preset.computed)
     ]
     for preset in sorted(candidates, key=lambda preset: not preset.rates):
-        facts = preset.link
-        if (facts.line_rate_bit_s, facts.mtu_bytes, facts.duplex) == (link.rate_bit_s, link.mtu_bytes, link.duplex):
+        spec = preset.link
+        if (spec.line_rate_bit_s, spec.mtu_bytes, spec.duplex) == (link.rate_bit_s, link.mtu_bytes, link.duplex):
             return PresetSelection(preset, link.words, warnings)
     return _nearest(candidates, link, warnings)
 
@@ -175,16 +173,16 @@ def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...
         )
 
     preset = min(candidates, key=distance)
-    facts = preset.link
+    spec = preset.link
     differs = list(_differences(preset, link))
-    if link.duplex == "half" or facts.duplex == "half":
+    if link.duplex == "half" or spec.duplex == "half":
         # The wire model has no half duplex, so the document's own number is the nearest one.
         text = f"no preset matches this link exactly; {preset.id}, for {' and '.join(differs)}, is the nearest"
         return PresetSelection(preset, link.words, (*warnings, text))
     variant = Variant(
-        timestamps=None if facts.timestamps else True,  # Linux has them; a document's preset may not
-        line_rate_bit_s=None if facts.line_rate_bit_s == link.rate_bit_s else link.rate_bit_s,
-        mtu_bytes=None if facts.mtu_bytes == link.mtu_bytes else link.mtu_bytes,
+        timestamps=None if spec.timestamps else True,  # Linux has them; a document's preset may not
+        line_rate_bit_s=None if spec.line_rate_bit_s == link.rate_bit_s else link.rate_bit_s,
+        mtu_bytes=None if spec.mtu_bytes == link.mtu_bytes else link.mtu_bytes,
     )
     text = (
         f"no preset matches this link exactly; {preset.id}, for {' and '.join(differs)}, is computed for this link"
@@ -193,10 +191,10 @@ def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...
 
 
 def _differences(preset: Preset, link: _Link) -> Iterator[str]:
-    facts = preset.link
-    if facts.line_rate_bit_s is not None and facts.line_rate_bit_s != link.rate_bit_s:
-        yield f"a line of {format_rate(facts.line_rate_bit_s)}"
-    if facts.mtu_bytes != link.mtu_bytes:
-        yield f"MTU {facts.mtu_bytes}"
-    if facts.duplex != link.duplex:
-        yield f"{facts.duplex} duplex"
+    spec = preset.link
+    if spec.line_rate_bit_s is not None and spec.line_rate_bit_s != link.rate_bit_s:
+        yield f"a line of {format_rate(spec.line_rate_bit_s)}"
+    if spec.mtu_bytes != link.mtu_bytes:
+        yield f"MTU {spec.mtu_bytes}"
+    if spec.duplex != link.duplex:
+        yield f"{spec.duplex} duplex"

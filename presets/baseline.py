@@ -11,9 +11,9 @@ from ..engine.model.errors import DecodeError, LinkgaugeError, PlanError
 from ..engine.model.plan import Direction, Plan
 from ..engine.model.serialization import make_printable
 from ..engine.model.workload import Workload
-from ..engine.results.summary import Period, Summary
-from .catalog import check_id
+from ..engine.results.summary import Summary
 from .preset import Flow, LinkSpec
+from .preset_validation import check_id
 
 NO_WIRE: Final = LinkSpec("none")
 _COLUMN: Final = "measured_mbit_s"
@@ -23,18 +23,18 @@ _COUNTED: Final = {Workload.RR: "measured_transactions_s", Workload.CRR: "measur
 def baseline_toml(
     summary: Summary, *, preset_id: str, name: str, run_id: str, started_utc: str, link: LinkSpec = NO_WIRE
 ) -> str:
-    """Return a preset file whose expected rates are those of the run, and whose suggested window is its window.
+    """Return a preset file that expects the rates of the run and suggests its window.
 
-    Each period of the run gives the rate of its direction and sessions; of two with equal settings the later one
-    counts. For rr and crr the rates are transactions a second, whichever end is the client.
+    Each period of the run gives the rate of its direction and sessions. If two periods have equal settings, the
+    later one counts. For rr and crr the rates are transactions a second, whichever end is the client.
 
     Args:
         summary: The results of the run.
         preset_id: The id of the new preset.
         name: Its name, for the user.
-        run_id: The run, named as the source of each rate.
+        run_id: The run, which is the source of each rate.
         started_utc: When the run began.
-        link: The link; without one the wire model computes nothing.
+        link: The link; without one, the wire model computes no rate.
 
     Raises:
         PlanError: The id is invalid.
@@ -67,7 +67,7 @@ def baseline_toml(
 
 
 def _rates_of_run(summary: Summary, run_id: str) -> dict[tuple[Flow, int], float]:
-    """Return the rates that a later run can be compared with, or raise LinkgaugeError if there are none."""
+    """Return the rates that a later run can be compared with; raise LinkgaugeError if there are none."""
     workload = summary.plan.workload
     _check_comparable(summary.plan, run_id)
     rates = dict(_rates(summary))
@@ -89,7 +89,7 @@ def check_preset_id(preset_id: str) -> None:
 
 
 def _check_comparable(plan: Plan, run_id: str) -> None:
-    """Raise LinkgaugeError if transactions had unusual sizes, which later runs are not compared by."""
+    """Raise LinkgaugeError if transactions had unusual sizes: later runs have the usual ones."""
     if not plan.has_documented_transactions:
         raise LinkgaugeError(
             f"run {run_id} has its own sizes or burst; a preset needs a run of {plan.workload} "
@@ -101,23 +101,15 @@ def _rates(summary: Summary) -> Iterator[tuple[tuple[Flow, int], float]]:
     """Yield the rate of each period with its flow and sessions, in the unit of the table's column."""
     is_counted = summary.plan.workload in _COUNTED
     for period in summary.periods:
-        settings = period.settings
-        if not is_counted:
-            bit_s = _period_bit_s(period)
-            if bit_s is not None and bit_s >= 1:
-                yield (settings.direction.value, settings.sessions), bit_s / 1e6
+        direction, sessions = period.settings.direction, period.settings.sessions
+        measured = period.measured[direction]
+        if measured is None or not all(period.measured[flow] for flow in direction.flows):
             continue
-        measured = period.measured[settings.direction]
-        per_s = None if settings.direction is Direction.DUPLEX or measured is None else measured.transactions_s
-        if per_s:
-            yield ("exchange", settings.sessions), per_s
-
-
-def _period_bit_s(period: Period) -> float | None:
-    """Return the rate of a period's directions together; None if one of them was not measured."""
-    flows = period.settings.direction.flows
-    rates = [measured.bit_s for flow in flows if (measured := period.measured[flow])]
-    return sum(rates) if len(rates) == len(flows) else None
+        if is_counted:
+            if direction is not Direction.DUPLEX and measured.transactions_s:
+                yield ("exchange", sessions), measured.transactions_s
+        elif measured.bit_s >= 1:
+            yield (direction.value, sessions), measured.bit_s / 1e6
 
 
 def _window_line(window_bytes: int | None) -> Iterator[str]:
@@ -170,5 +162,5 @@ def _link_lines(link: LinkSpec) -> Iterator[str]:
 
 
 def _text(value: str) -> str:
-    """Return a TOML basic string; JSON's escapes are among TOML's once control characters are gone."""
+    """Return a TOML basic string. JSON's escapes are TOML's too, except for control characters."""
     return json.dumps(make_printable(value), ensure_ascii=False)

@@ -1,12 +1,12 @@
-"""The expected rates of a run: those of its preset for the direction, the sessions and the workload.
+"""The expected rates of a run: its preset's rates for the direction, the sessions and the workload.
 
-A documented rate comes before a computed one. A link with options (IPv6, VLAN tags, another line rate) is not the
-one that the document measured, so its rate is computed. The IP version is that of the connections. Where the wire
-model cannot compute a link, its documented rate is scaled from IPv4 to IPv6. The rate of UDP is
-always computed, since every document measured TCP.
+A documented rate comes before a computed one. The documents did not measure links with options (IPv6, VLAN tags,
+another line rate), so their rates are computed. The IP version is the connections' own. If the wire model cannot
+compute a link, its documented rate is scaled from IPv4 to IPv6. The rate of UDP is always computed, since every
+document measured TCP.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..engine.model.errors import PlanError
@@ -36,20 +36,21 @@ def find_expectation(
 ) -> Expectation:
     """Return the rates to expect under these settings.
 
-    One direction has the simplex rate, both together the duplex total. The halves of a duplex run have none, since
-    the documents do not divide the total. Several sessions have the peak rate if the document prints one. A
-    workload without a rate in the preset has no expected rate. UDP has a computed rate in each direction.
+    One direction has the simplex rate, both together have the duplex total. The directions of a duplex run have no
+    rates of their own, since the documents do not divide the total. Several sessions have the peak rate if the
+    document prints one. A workload without a rate in the preset has no expected rate. UDP has a computed rate in
+    each direction.
 
     Args:
         preset: The kind of link.
         settings: The settings of the run.
-        workload: What the run measures.
+        workload: The workload of the run.
         variant: Options that change the link.
-        datagram_bytes: The UDP payload of a datagram, where it is known better than in the settings.
-        ip_version: 4 or 6, that of the connections; None is the one of the variant.
+        datagram_bytes: The UDP payload of a datagram, if it is better known than in the settings.
+        ip_version: The connections' IP version, 4 or 6; None is the variant's.
 
     Raises:
-        PlanError: The link cannot have the variant's options, or its connections are not of their IP version.
+        PlanError: The link cannot have the variant's options, or the connections have another IP version.
     """
     variant = variant.over_ip(ip_version)
     if workload.is_datagram:
@@ -103,7 +104,7 @@ def _expected(preset: Preset, flow: Flow, sessions: int, workload: str, variant:
 def _exchanged(preset: Preset, sessions: int, workload: Workload, variant: Variant) -> ExpectedRate | None:
     """Return the documented transactions a second, with one end as the client.
 
-    Over IPv6 they are those of the document as well: what the larger header takes of them, no line rate tells.
+    Over IPv6 they are the same: no line rate tells the cost of the larger header.
     """
     rate = _documented(preset, ("exchange",), sessions, workload)
     transactions_s = None if rate is None else as_transactions_s(preset.value_of(rate))
@@ -127,7 +128,7 @@ def _documented(preset: Preset, flows: tuple[Flow, ...], sessions: int, workload
 
 
 def _computed(preset: Preset, flow: Flow, variant: Variant) -> ExpectedRate | None:
-    """Return the model's rate; None for half duplex, since the model leaves out the wait for the line."""
+    """Return the model's rate; None for half duplex, since the model does not know the wait for the line."""
     derived = None if preset.link.duplex == "half" else derive(preset.link, flow, variant)
     if derived is None:
         return None
@@ -141,8 +142,8 @@ def _datagram_rates(
 ) -> Expectation:
     """Return the rates of UDP payload; none for datagrams that the link would carry in fragments.
 
-    Each direction of a full duplex line has the whole rate. A line of half duplex divides it. No more arrives than
-    the test sends: where that is less, it is what to expect.
+    Each direction of a full duplex line has the whole rate. A half duplex line divides it. If the test sends less
+    than that, its own rate is expected.
     """
     most = largest_datagram(link, variant)
     if most is None or (datagram_bytes is not None and datagram_bytes > most):
@@ -164,10 +165,10 @@ def _datagram_rates(
 
 
 def limit_expectation(expectation: Expectation, rate_bit_s: int | None) -> Expectation:
-    """Return the rates to expect of a test that sends at most so much in each direction; None is no limit.
+    """Return the expected rates of a test that sends at most this rate in each direction; None is no limit.
 
-    Whoever asks again and again for less than the link carries, so as not to load it, wants to know whether that
-    arrives. Transactions have no such limit.
+    A watch sends less than the link carries, in order not to load it, and judges whether that arrives. Transactions
+    have no such limit.
     """
     whole = None if rate_bit_s is None else 2 * rate_bit_s
     out, in_, total = expectation.out, expectation.in_, expectation.total
@@ -196,6 +197,26 @@ def _expected_datagrams(
     return ExpectedRate(derived.bit_s, "computed", source, most_bit_s=derived.bit_s)
 
 
+def rates_to_show(
+    preset: Preset, variant: Variant
+) -> tuple[tuple[Rate, ...], tuple[tuple[Flow, ExpectedRate], ...]]:
+    """Return a preset's documented rates, and the computed ones with their flows.
+
+    With options all are computed, since the document did not measure such a link.
+    """
+    rates, flows = ((), _COMPUTABLE) if variant.changes(preset.link) else (preset.rates, preset.computed)
+    computed: dict[Flow, ExpectedRate | None] = {flow: _computed(preset, flow, variant) for flow in flows}
+    return rates, tuple((flow, expected) for flow, expected in computed.items() if expected is not None)
+
+
+def datagram_rates(link: LinkSpec, variant: Variant = DEFAULT_VARIANT) -> dict[Flow, ExpectedRate]:
+    """Return the expected rates of UDP payload in the largest datagrams; empty without a line."""
+    rates: dict[Flow, ExpectedRate | None] = {
+        flow: _expected_datagrams(link, flow, variant) for flow in _COMPUTABLE
+    }
+    return {flow: expected for flow, expected in rates.items() if expected is not None}
+
+
 def model_deviation_percent(preset: Preset, rate: Rate) -> float | None:
     """Return the percent by which a documented rate exceeds the computed one, if both exist."""
     bit_s, derived = preset.rate_bit_s(rate), derive(preset.link, rate.flow)
@@ -203,12 +224,8 @@ def model_deviation_percent(preset: Preset, rate: Rate) -> float | None:
 
 
 def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str, Any]:
-    """Return a preset as JSON values, for programs. The keys must not change.
-
-    With options its expected rates are computed, since its link is not that of the document.
-    """
-    options = variant.description if variant.changes(preset.link) else None
-    rates, computed = ((), _COMPUTABLE) if options else (preset.rates, preset.computed)
+    """Return a preset as JSON values, for programs. The keys must not change."""
+    rates, computed = rates_to_show(preset, variant)
     return {
         "id": preset.id,
         "name": preset.name,
@@ -216,90 +233,91 @@ def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str,
         "family": preset.family,
         "source": {"id": preset.source.id, "title": preset.source.title},
         "link": encode(preset.link),
-        "options": options,
+        "options": variant.description if variant.changes(preset.link) else None,
         "suggested_window_bytes": preset.suggested_window_bytes,
         "expectations": [
-            *(_rate_json(preset, rate) for rate in rates),
-            *(
-                _computed_json(expected, flow)
-                for flow in computed
-                if (expected := _computed(preset, flow, variant))
-            ),
+            *(encode(_documented_figures(preset, rate)) for rate in rates),
+            *(encode(_computed_figures(expected, flow)) for flow, expected in computed),
         ],
         "udp": _datagrams_json(preset.link, variant),
         "marks": [
-            {**encode(fact), "reason": mark.reason}
+            {**encode(number), "reason": mark.reason}
             for mark in preset.marks
-            if (fact := preset.value_of(mark)) is not None
+            if (number := preset.value_of(mark)) is not None
         ],
         "notes": list(preset.notes),
-        "facts": [encode(fact) for fact in preset.document_values],
+        "facts": [encode(number) for number in preset.document_values],
     }
 
 
-def _rate_json(preset: Preset, rate: Rate) -> dict[str, Any]:
-    derived = derive(preset.link, rate.flow)
-    fact = preset.value_of(rate)
-    values: dict[str, Any] = {
-        "workload": rate.workload,
-        "flow": rate.flow,
-        "sessions_from": rate.sessions,
-        "bit_s": as_bit_s(fact),
-        "transactions_s": as_transactions_s(fact),
-        "basis": "documented",
-        "source": preset.source_of(rate),
-        "computed_bit_s": derived.bit_s if derived else None,
-        "why": rate.why,
-        "cpu_percent": _value(preset, rate, rate.cpu_column),
-        "cpu_msec_per_mib": None,
-        "cpu_msec_per_transaction": None,
-        "baseline": None,
-    }
-    if rate.cost_column is not None:
-        unit = "mib" if values["transactions_s"] is None else "transaction"
-        values[f"cpu_msec_per_{unit}"] = _value(preset, rate, rate.cost_column)
-    if rate.baseline_row is not None:
-        base = preset.find_value(rate.table, rate.baseline_row, rate.column)
-        values["baseline"] = {
-            "row": rate.baseline_row,
-            "bit_s": as_bit_s(base),
-            "transactions_s": as_transactions_s(base),
-        }
-    return values
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    """A number of a document in the units of a rate, of which it has one."""
+
+    row: str
+    bit_s: int | None
+    transactions_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _RateFigures:
+    """An expected rate for programs: a field for each key of an object."""
+
+    workload: str
+    flow: Flow
+    sessions_from: int
+    bit_s: int | None
+    transactions_s: float | None
+    basis: str
+    source: str
+    computed_bit_s: int | None
+    why: str | None = None
+    cpu_percent: float | None = None
+    cpu_msec_per_mib: float | None = None
+    cpu_msec_per_transaction: float | None = None
+    baseline: _Amounts | None = None
+
+
+def _documented_figures(preset: Preset, rate: Rate) -> _RateFigures:
+    derived, number = derive(preset.link, rate.flow), preset.value_of(rate)
+    transactions_s, cost = as_transactions_s(number), _value(preset, rate, rate.cost_column)
+    base = None if rate.baseline_row is None else preset.find_value(rate.table, rate.baseline_row, rate.column)
+    return _RateFigures(
+        rate.workload,
+        rate.flow,
+        rate.sessions,
+        as_bit_s(number),
+        transactions_s,
+        "documented",
+        preset.source_of(rate),
+        derived.bit_s if derived else None,
+        rate.why,
+        _value(preset, rate, rate.cpu_column),
+        cost if transactions_s is None else None,
+        None if transactions_s is None else cost,
+        None if base is None else _Amounts(base.row, as_bit_s(base), as_transactions_s(base)),
+    )
+
+
+def _computed_figures(expected: ExpectedRate, flow: Flow) -> _RateFigures:
+    bit_s = expected.bit_s
+    return _RateFigures("stream", flow, 1, bit_s, None, "computed", expected.source, computed_bit_s=bit_s)
 
 
 def _value(preset: Preset, rate: Rate, column: str | None) -> float | None:
-    fact = preset.find_value(rate.table, rate.row, column)
-    return None if fact is None else fact.value
+    number = preset.find_value(rate.table, rate.row, column)
+    return None if number is None else number.value
 
 
 def _datagrams_json(link: LinkSpec, variant: Variant) -> dict[str, Any] | None:
     """Return the expected rates of UDP payload in the largest datagrams; None without a line."""
-    simplex, duplex = (_expected_datagrams(link, flow, variant) for flow in _COMPUTABLE)
-    if simplex is None or duplex is None:
+    rates = datagram_rates(link, variant)
+    if not rates:
         return None
+    simplex = rates["simplex"]
     return {
         "datagram_bytes": largest_datagram(link, variant),
-        "simplex_bit_s": simplex.bit_s,
-        "duplex_bit_s": duplex.bit_s,
+        **{f"{flow}_bit_s": expected.bit_s for flow, expected in rates.items()},
         "basis": simplex.basis,
         "source": simplex.source,
-    }
-
-
-def _computed_json(expected: ExpectedRate, flow: Flow) -> dict[str, Any]:
-    return {
-        "workload": "stream",
-        "flow": flow,
-        "sessions_from": 1,
-        "bit_s": expected.bit_s,
-        "transactions_s": None,
-        "basis": "computed",
-        "source": expected.source,
-        "computed_bit_s": expected.bit_s,
-        "why": None,
-        "cpu_percent": None,
-        "cpu_msec_per_mib": None,
-        "cpu_msec_per_transaction": None,
-        "baseline": None,
     }

@@ -1,4 +1,4 @@
-"""What a lab builds for a preset: a link between two hosts, or several hosts, with deliberate faults. Pure."""
+"""The plan of a lab for a preset: a link between two hosts, or several hosts, with deliberate faults. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,19 +6,19 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, NoReturn
 
+from ..engine.lab.hosts_spec import LabHost, LabTrunk, MeshLabSpec
 from ..engine.lab.link_spec import ETHERNET_HEADER_BYTES, RELAY_MAX_BIT_S, Grain, LabLink
-from ..engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
 from ..engine.model.errors import PlanError
 from .number_text import format_rate
 from .preset import LinkSpec, Preset
 from .wire import SONET_SHARE, derive
 
-# A queue of 30 ms keeps a line busy while TCP recovers its window after a loss, and adds no more delay than that.
-# The packets in flight must fit in addition.
+# A queue of 30 ms keeps a line busy while TCP recovers its window after a loss, and adds at most 30 ms of delay.
+# The packets in flight must fit as well.
 _BUFFER_NS: Final = 30_000_000
 _MIN_BUFFER_FRAMES: Final = 16
-# A token bucket of 5 ms, since the kernel's timers are that late on a busy machine: with a smaller one the line
-# would stay idle meanwhile. A real line has no such bursts.
+# A token bucket of 5 ms, because the kernel's timers are that late on a busy machine: with a smaller bucket the
+# line would be idle meanwhile. A real line has no such bursts.
 _BURST_NS: Final = 5_000_000
 _MIN_BURST_BYTES: Final = 16_384
 _ATM_AROUND_BYTES: Final = 16  # AAL5 trailer; LLC and SNAP headers, RFC 2684
@@ -36,9 +36,9 @@ _MS_NS: Final = 1_000_000
 class Faults:
     """Faults to build into an emulated link.
 
-    `wrong_mtu_bytes` is the MTU of the far end's interface. `slow_percent` is taken off the line rate. `delay_ms`
-    is the delay of each direction, so that a round trip takes twice as long. `loss_percent` of the frames are lost
-    in each direction, at random from `seed`.
+    `wrong_mtu_bytes` is the MTU of the far end's interface. The line rate is lower by `slow_percent`. `delay_ms` is
+    the delay of each direction, so that a round trip takes twice as long. In each direction `loss_percent` of the
+    frames are lost, at random from `seed`.
     """
 
     wrong_mtu_bytes: int | None = None
@@ -65,9 +65,9 @@ NO_FAULTS: Final = Faults()
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """What remains of a link's rate in each direction, as a share; None is all of it.
+    """The share of a link's rate that remains in each direction; None is all of it.
 
-    A trunk's share is that of one host's link: 0.5 lets half a host's rate through, for all hosts together.
+    The share of a trunk is in rates of one host: 0.5 lets half a host's rate through, for all hosts together.
     """
 
     sends: float | None = None
@@ -79,15 +79,15 @@ NOTHING_SLOW: Final[Mapping[str, Slow]] = MappingProxyType({})
 
 def plan_lab_link(preset: Preset, faults: Faults = NO_FAULTS) -> LabLink:
     """Return the link to build for a preset; raise PlanError if it has no line, or one too fast to build."""
-    facts = preset.link
-    line, mtu = facts.line_rate_bit_s, facts.mtu_bytes
-    if facts.framing == "none" or line is None or mtu is None:
+    spec = preset.link
+    line, mtu = spec.line_rate_bit_s, spec.mtu_bytes
+    if spec.framing == "none" or line is None or mtu is None:
         raise PlanError("preset", preset.id, "a lab builds presets with a line rate, such as 100mb-fd")
     slowed = Fraction(line) * (1 - Fraction(faults.slow_percent) / 100)
-    rate = round(slowed * SONET_SHARE if _is_atm(facts) else slowed)
+    rate = round(slowed * SONET_SHARE if _is_atm(spec) else slowed)
     if rate < 1:
         raise PlanError("slow", f"{faults.slow_percent:g} %", "no line rate is left")
-    overhead = _around_bytes(facts) - ETHERNET_HEADER_BYTES
+    overhead = _around_bytes(spec) - ETHERNET_HEADER_BYTES
     frame_bytes = max(mtu, faults.wrong_mtu_bytes or 0) + ETHERNET_HEADER_BYTES + overhead
     delay_ns = round(faults.delay_ms * _MS_NS)
     burst = max(_MIN_BURST_BYTES, 2 * frame_bytes, _carried(rate, _BURST_NS))
@@ -96,12 +96,12 @@ def plan_lab_link(preset: Preset, faults: Faults = NO_FAULTS) -> LabLink:
         mtu_bytes=mtu,
         far_mtu_bytes=faults.wrong_mtu_bytes or mtu,
         overhead_bytes=overhead,
-        linklayer="atm" if _is_atm(facts) else "ethernet",
+        linklayer="atm" if _is_atm(spec) else "ethernet",
         burst_bytes=burst,
         buffer_bytes=burst + max(_MIN_BUFFER_FRAMES * frame_bytes, _carried(rate, _BUFFER_NS + 2 * delay_ns)),
-        smallest_bytes=_SMALLEST_ETHERNET_BYTES if facts.framing == "ethernet" else 0,
+        smallest_bytes=_SMALLEST_ETHERNET_BYTES if spec.framing == "ethernet" else 0,
         grain=_grain(rate),
-        half_duplex=facts.duplex == "half",
+        half_duplex=spec.duplex == "half",
         delay_ns=delay_ns,
         loss_percent=faults.loss_percent,
         seed=faults.seed,
@@ -116,9 +116,9 @@ def plan_lab_hosts(
 ) -> MeshLabSpec:
     """Return emulated hosts `host-1`, `host-2`, … with a preset's link each, in racks of about the same size.
 
-    `slow` has hosts and racks (`rack-1`, …) by their names. A trunk never limits the hosts of its rack, unless it
-    is slow on purpose. Raises PlanError for a preset without a line, a half duplex one, numbers that cannot be
-    built, or an unknown name.
+    `slow` has hosts and racks (`rack-1`, …) by their names. A trunk limits the hosts of its rack only if it is slow
+    on purpose. Raises PlanError for a preset without a line, a half duplex preset, numbers that cannot be built, or
+    an unknown name.
     """
     if not 1 <= racks <= hosts:
         raise PlanError("racks", str(racks), "give one to as many as there are hosts")
@@ -164,7 +164,7 @@ def _times(link: LabLink, times: int) -> LabLink:
 
 
 def _refuse_relay(preset: Preset, faults: Faults, rate_bit_s: int) -> NoReturn:
-    """Raise PlanError with the part of the link that needs a relay, which is too slow for the line."""
+    """Raise PlanError with the part of the link that needs a relay, because the line is too fast for one."""
     rates = f"up to {format_rate(RELAY_MAX_BIT_S)}, not {format_rate(rate_bit_s)}"
     hint = f"{rates}; choose a slower preset, such as 100mb-fd"
     if preset.link.duplex == "half":
@@ -180,17 +180,17 @@ def _grain(rate_bit_s: int) -> Grain:
     return "batch" if rate_bit_s <= _BATCH_MAX_BIT_S else "offload"
 
 
-def _is_atm(facts: LinkSpec) -> bool:
-    return facts.framing in {"atm", "atm-lane"}
+def _is_atm(link: LinkSpec) -> bool:
+    return link.framing in {"atm", "atm-lane"}
 
 
-def _around_bytes(facts: LinkSpec) -> int:
+def _around_bytes(link: LinkSpec) -> int:
     """Return the bytes that framing adds to a full-sized packet, before it is cut into cells."""
-    if facts.framing == "atm":
+    if link.framing == "atm":
         return _ATM_AROUND_BYTES
-    if facts.framing == "atm-lane":
+    if link.framing == "atm-lane":
         return _LANE_AROUND_BYTES
-    derived = derive(facts, "out")
+    derived = derive(link, "out")
     assert derived is not None  # noqa: S101 - plan_lab_link has checked the framing
     return derived.wire_bytes - derived.mtu_bytes
 

@@ -2,7 +2,7 @@
 
 Pure. Digits are grouped in threes with a no-break space: every terminal font has it, and it never breaks a line.
 Gauges and tables pad their numbers (tui/words/numbers.py). Sentences drop trailing zeros, and state rates below
-1 Mb/s in kb/s and those from 10 000 Mb/s on in Gb/s.
+1 Mb/s in kb/s, and rates from 10 000 Mb/s on in Gb/s.
 """
 
 from typing import Final
@@ -24,19 +24,19 @@ def group_digits(value: float, decimals: int = 0) -> str:
 
 
 def significant_decimals(value: float) -> int:
-    """Return the number of decimals for four significant digits of a number from 10 on: 94.15, 941.5, 9415."""
+    """Return the decimals for four significant digits of a number from 10 on: 94.15, 941.5, 9415."""
     return 0 if abs(value) >= 1_000 else 1 if abs(value) >= 100 else 2
 
 
 def is_slow_rate(bit_s: float) -> bool:
-    """Return whether a rate is stated in kb/s: one below 1 Mb/s, after rounding. Nothing is 0 Mb/s."""
+    """Return whether a rate is stated in kb/s: one below 1 Mb/s, after rounding. A rate of 0 is 0 Mb/s."""
     return 0 < bit_s < _MIN_MBIT_S
 
 
 def format_rate(bit_s: float, decimals: int | None = None) -> str:
     """Return a rate for a sentence: `64.1 kb/s`, `94.15 Mb/s`, `9 415 Mb/s`, `34.13 Gb/s`.
 
-    With `decimals` it is in Mb/s whatever its size from 1 Mb/s on, as in a derivation.
+    With `decimals`, every rate from 1 Mb/s on is in Mb/s, as in a derivation.
     """
     if is_slow_rate(bit_s):
         kbit_s = bit_s / 1e3
@@ -91,6 +91,11 @@ def format_percent(share: float) -> str:
     """Return a share of 0 to 1 in percent, to two significant digits below ten: `0.03 %`, `2 %`, `98 %`."""
     percent = 100 * share
     return f"{_trimmed(percent, 0 if percent >= 9.95 else 1 if percent >= 0.995 else 2)} %"
+
+
+def format_share(share: float | None) -> str:
+    """Return a share of 0 to 1 in whole percent, as fine as a sampled time or load is: `38 %`."""
+    return "an unknown share" if share is None else f"{100 * share:.0f} %"
 
 
 def _trimmed(value: float, decimals: int) -> str:

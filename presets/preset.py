@@ -1,7 +1,8 @@
 """A preset: a kind of link, the numbers of its document, and the rates to judge by.
 
-Pure data, read from TOML by catalog.py. A document's number stays as printed. An impossible number is marked with
-the reason, and no rate refers to it. wire.py computes the capacity of the link from its line rate and MTU.
+Pure data, which catalog.py reads from TOML. The numbers of a document stay as printed. An impossible number is
+marked with the reason, and no rate refers to it. wire.py computes the capacity of the link from its line rate and
+MTU.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Final, Literal, get_args
 from ..engine.model.plan import MIB
 
 DocumentWorkload = Literal["stream", "rr", "crr", "fetch"]
-"""The documents' workloads by name; the engine's plan may not know all of them."""
+"""The documents' workloads by name, which are not all workloads of the engine."""
 
 Flow = Literal["simplex", "out", "in", "duplex", "exchange"]
 """The directions of a rate: either one, `out`, `in`, both together, or `exchange` for transactions."""
@@ -20,14 +21,14 @@ Framing = Literal["ethernet", "atm", "atm-lane", "fddi", "none"]
 """The framing of packets: `atm` is Classical IP, `atm-lane` LAN emulation, `none` a link without a line."""
 
 Tunnel = Literal["vxlan", "wireguard", "gre", "pppoe"]
-"""The protocol that carries the packets of a link inside those of another."""
+"""The protocol that carries the packets of a link inside the packets of another link."""
 
 TUNNELS: Final[tuple[Tunnel, ...]] = get_args(Tunnel)
 MIN_MTU_BYTES: Final = 68  # RFC 791
 MAX_MTU_BYTES: Final = 65_536
 
-# A column's unit in bit/s, by the end of the column's name. MB is 1,048,576 bytes in the documents, and some of
-# their numbers are right in MB and wrong in Mb.
+# A column's unit in bit/s, by the end of the column's name. In the documents MB is 1,048,576 bytes. Some of their
+# numbers are right in MB and wrong in Mb.
 _UNITS_BIT_S: Final = {"mbit_s": 1e6, "gbit_s": 1e9, "mib_s": 8.0 * MIB, "MB/sec": 8.0 * MIB}
 _UNITS_TRANSACTIONS: Final = ("trans/sec", "transactions_s")
 
@@ -57,7 +58,7 @@ class Source:
 class LinkSpec:
     """The kind of link that a preset describes, as the sending host sees it.
 
-    `mtu_bytes` is the largest IP packet; of a `tunnel` it is the MTU inside. With `half` duplex the medium carries
+    `mtu_bytes` is the largest IP packet; for a `tunnel` it is the MTU inside. With `half` duplex the medium carries
     one direction at a time.
     """
 
@@ -115,7 +116,7 @@ class Rate:
     """A rate to judge by: a reference to a number of the document.
 
     It applies from `sessions` up, until another rate of the same flow applies from a larger number. `note` follows
-    the table's name wherever the rate is shown; `why` explains a difference from the wire model. `baseline_row` is
+    the table's name whenever the rate is shown; `why` explains a difference from the wire model. `baseline_row` is
     the row for comparison in the document. `cpu_column` is the host's CPU in percent at that rate, `cost_column`
     the CPU milliseconds for each MiB or transaction.
     """
@@ -160,9 +161,9 @@ class Preset:
     @property
     def document_values(self) -> tuple[DocumentValue, ...]:
         """All numbers of the document about this preset, in the document's order."""
-        return tuple(fact for table in self.tables for fact in self._facts_of(table))
+        return tuple(number for table in self.tables for number in self._numbers_of(table))
 
-    def _facts_of(self, table: DocumentTable) -> Iterator[DocumentValue]:
+    def _numbers_of(self, table: DocumentTable) -> Iterator[DocumentValue]:
         for row in table.rows:
             for column, value in zip(table.columns, row.values, strict=True):
                 yield DocumentValue(self.source.id, table.table, row.row, column, value)
@@ -184,9 +185,9 @@ class Preset:
         """Return the number that a rate or an erratum refers to; None if there is none, or more than one."""
         return self.find_value(reference.table, reference.row, reference.column)
 
-    def erratum_of(self, fact: DocumentValue) -> Erratum | None:
+    def erratum_of(self, number: DocumentValue) -> Erratum | None:
         """Return the erratum of a number, if it is a slip."""
-        return next((mark for mark in self.marks if self.value_of(mark) == fact), None)
+        return next((mark for mark in self.marks if self.value_of(mark) == number), None)
 
     def rate_bit_s(self, rate: Rate) -> int | None:
         """Return a rate in bit/s; None if its column has another unit."""
@@ -212,16 +213,16 @@ class DocumentSweep:
 
 
 def unit_bit_s(column: str) -> float | None:
-    """Return the unit of a column in bit/s; None if it is no bit rate."""
+    """Return the unit of a column in bit/s; None if it is not a bit rate."""
     return next((unit for end, unit in _UNITS_BIT_S.items() if column.endswith(end)), None)
 
 
-def as_bit_s(fact: DocumentValue | None) -> int | None:
+def as_bit_s(number: DocumentValue | None) -> int | None:
     """Return a number in bit/s; None if it has another unit."""
-    unit = None if fact is None else unit_bit_s(fact.column)
-    return None if fact is None or unit is None else round(fact.value * unit)
+    unit = None if number is None else unit_bit_s(number.column)
+    return None if number is None or unit is None else round(number.value * unit)
 
 
-def as_transactions_s(fact: DocumentValue | None) -> float | None:
+def as_transactions_s(number: DocumentValue | None) -> float | None:
     """Return a number in transactions a second; None if it has another unit."""
-    return None if fact is None or not fact.column.endswith(_UNITS_TRANSACTIONS) else fact.value
+    return None if number is None or not number.column.endswith(_UNITS_TRANSACTIONS) else number.value

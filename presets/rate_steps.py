@@ -1,8 +1,8 @@
-"""The acceptance of a UDP rate by steps of 50, 75, 90 and 100 % of it, as ITU-T Y.1564 has them.
+"""The acceptance of a UDP rate by steps of 50, 75, 90 and 100 % of it, as in ITU-T Y.1564.
 
 Pure. Each step is a run of its own. It passes if the rate arrives and the loss and the jitter of both directions
-stay within their goals; the service passes if every step does. A step that fails says more than a run at the full
-rate: loss that begins at 90 % is a policer or a queue, loss at 50 % is a bad line.
+stay within their goals. The service passes if every step does. A failed step says more than a run at the full rate:
+loss that begins at 90 % is a policer or a queue, loss at 50 % is a bad line.
 """
 
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ MAX_JITTER_NS: Final = 10 * 1_000_000_000
 _NAMES: Final = {Direction.OUT: "out", Direction.IN: "in"}
 
 Miss = Literal["rate", "loss", "jitter"]
-"""What a direction of a step did not reach."""
+"""A goal that a direction of a step missed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepGoals:
-    """What each direction of a step has to reach.
+    """The goals for each direction of a step.
 
-    `pass_percent` is the least share of the step's rate that has to arrive, `loss_ppm` the most datagrams in a
-    million that may be lost. `jitter_ns` is the largest mean jitter (RFC 3550); None is any.
+    `pass_percent` is the minimum share of the step's rate that has to arrive, `loss_ppm` the maximum number of lost
+    datagrams in a million. `jitter_ns` is the maximum of the mean jitter (RFC 3550); None is no limit.
     """
 
     pass_percent: float
@@ -47,7 +47,7 @@ class StepGoals:
 
 @dataclass(frozen=True, slots=True)
 class StepFlow:
-    """What one direction of a step measured, and what of it misses its goal; `jitter_ns` is the mean."""
+    """The measurement of one direction of a step, and the goals that it misses; `jitter_ns` is the mean."""
 
     bit_s: float
     rate_percent: float
@@ -58,7 +58,7 @@ class StepFlow:
 
 @dataclass(frozen=True, slots=True)
 class RateStep:
-    """One step: its share of the whole rate, its rate in each direction, its run, and what that measured."""
+    """One step: its share of the whole rate, its rate in each direction, its run, and the measurements."""
 
     percent: int
     rate_bit_s: int
@@ -81,8 +81,8 @@ def judge_step(percent: int, rate_bit_s: int, run_id: str, summary: Summary, goa
         percent: Its share of the whole rate.
         rate_bit_s: The rate that each direction had to send.
         run_id: The id of its run.
-        summary: What the run measured.
-        goals: What it has to reach.
+        summary: The results of the run.
+        goals: The goals of each direction.
     """
     flows: dict[Direction, StepFlow] = {}
     for direction in summary.plan.settings.direction.flows:
@@ -110,14 +110,14 @@ def _judge_flow(measured: Measurement, rate_bit_s: int, goals: StepGoals) -> Ste
 
 
 def _word(flow: StepFlow) -> VerdictCode:
-    """Return `short` for a rate below the pass mark alone, `fail` for anything worse."""
+    """Return `short` if only the rate is below the pass mark, `fail` for anything worse."""
     if not flow.misses:
         return "pass"
     return "short" if flow.misses == ("rate",) and flow.rate_percent >= FAIL_PERCENT else "fail"
 
 
 def judge_steps(steps: Sequence[RateStep], goals: StepGoals) -> Verdict:
-    """Return the verdict of the service: the worst of its steps. Without all steps there is none, or a failure."""
+    """Return the verdict of the service: the worst of its steps. If steps are missing, it cannot pass."""
     words: list[VerdictCode] = [step.word for step in steps]
     if len(steps) < len(STEP_PERCENTS):
         words.append("none")
@@ -153,7 +153,7 @@ def _miss_text(miss: Miss, flow: StepFlow, step: RateStep, goals: StepGoals) -> 
 
 
 def _share(percent: float) -> str:
-    """Return a share of lost datagrams, never one that reads as nothing."""
+    """Return a share of lost datagrams as text, which is never 0 for a small one."""
     return "less than 0.001 %" if percent < 0.001 else f"{format_number(round(percent, 3))} %"
 
 

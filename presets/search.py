@@ -1,4 +1,4 @@
-"""Search presets by the names that people type: `10g`, `gigabit`, `25gbe`, `jumbo`, `oc-3`, `auto`.
+"""Search presets by the names that users type: `10g`, `gigabit`, `25gbe`, `jumbo`, `oc-3`, `auto`.
 
 Pure. A preset matches a query if all its words do. A speed (`10g`, `10 gb/s`, `10gbase-t`) matches the line
 rate of the link, so that `5g` does not find 25 Gb/s; any other word is looked up in the preset's names.
@@ -74,7 +74,7 @@ def find_presets(presets: Iterable[Preset], query: str, language: str = "en") ->
 
 
 def unknown_link_hint(query: str) -> str:
-    """Return what to do if a query names a kind of link that has no preset; else an empty text."""
+    """Return a hint if a query names a kind of link without a preset; else an empty text."""
     match = _UNKNOWN_LINKS.search(_fold(query))
     if match is None:
         return ""

@@ -1,6 +1,6 @@
 """The rate that a UDP test sends at: a number, the preset's expected rate, no limit, or the start of a search.
 
-Pure. A stream takes what the path has; datagrams need a rate, and too high a one drowns the link that it measures.
+Pure. A stream adapts to the path. Datagrams need a rate, and a rate that is too high floods the link.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ RateWord = Literal["expected", "search", "max"]
 SendingRate = int | RateWord
 RATE_WORDS: Final[tuple[RateWord, ...]] = ("expected", "search", "max")
 DEFAULT_RATE_BIT_S: Final = 10_000_000
-_SEARCH_SHARE: Final = 5  # of the expected rate, where a search starts; obudpst advises 10 to 20 %
+_SEARCH_SHARE: Final = 5  # a search starts at a fifth of the expected rate; obudpst advises 10 to 20 %
 
 FindExpectation = Callable[[Settings], "Expectation"]
 """Function that returns the expected rates of UDP payload under these settings."""
@@ -27,8 +27,8 @@ FindExpectation = Callable[[Settings], "Expectation"]
 def expected_rate_bit_s(settings: Settings, find: FindExpectation) -> int | None:
     """Return the expected UDP payload rate of one direction of these settings; None without one.
 
-    Two directions send at one rate: the lower of theirs, or half of the total where only that is known.
-    Datagrams of a low rate are small, and a line carries less of their payload.
+    Two directions send at one rate: the lower of their two, or half of the total if only that is known. Datagrams
+    of a low rate are small, and a line carries less of their payload.
     """
     rate = _lowest_rate(replace(settings, rate_bit_s=None, searches_rate=False), find)
     if rate is None or rate < MIN_RATE_BIT_S:
@@ -49,13 +49,13 @@ def _lowest_rate(settings: Settings, find: FindExpectation) -> int | None:
 def choose_rate(
     settings: Settings, rate: SendingRate | None, find: FindExpectation, preset_id: str | None = None
 ) -> tuple[Settings, str]:
-    """Return the settings with a rate, and a notice about a rate that nobody typed; it is empty otherwise.
+    """Return the settings with a rate, and a notice about a rate that the user did not give, else an empty text.
 
     Args:
         settings: The settings of the test.
-        rate: The requested rate; None is the expected one, or 10 Mb/s where none is expected.
+        rate: The requested rate; None is the expected rate, or 10 Mb/s if none is expected.
         find: Returns the expected rates under given settings.
-        preset_id: The preset that the rates are from.
+        preset_id: The preset of these rates.
 
     Raises:
         PlanError: for `expected` without an expected rate, and for a search in several sessions.

@@ -1,43 +1,58 @@
 """The verdict: the measured rates compared with the expected ones, as a word and a text.
 
-Pure. An incomplete run, also one that the user ended before its time, is not judged; its text only states the
-measured rates. Latency under load is judged only
-where the person has set a limit for it, and then both decide.
+Pure. An incomplete run is not judged, even if the user ended it; its text only states the measured rates. Latency
+under load is judged only if the user has set a limit for it. Then the rates and the latency decide together.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ..engine.model.errors import PlanError
 from ..engine.model.events import Expectation, ExpectedRate
 from ..engine.model.plan import SECOND_NS, Direction, PerDirection
 from ..engine.results.responsiveness.grade import is_worse
-from ..engine.results.responsiveness.result import LoadedLatency, Responsiveness
+from ..engine.results.responsiveness.result import GRADES, Grade, LoadedLatency, Responsiveness
 from ..engine.results.summary import Measurement, Period, Summary
-from .latency_limit import LatencyLimit
 from .number_text import LOAD_NAMES, format_quantity, format_rate, format_time, format_transaction_rate
+
+if TYPE_CHECKING:
+    from ..engine.results.run_result import LimitFigures
 
 VerdictCode = Literal["pass", "short", "fail", "none"]
 
 DEFAULT_PASS_PERCENT: Final = 95.0
 FAIL_PERCENT: Final = 50.0
 _LARGEST_SHOWN: Final = 10**300  # a larger integer is not a float
-# Above this share of the expected rate, the preset is probably that of another link.
+# Above this share of the expected rate, the preset is probably for another link.
 _DOUBT_PERCENT: Final = 110.0
 WRONG_PRESET_HINT: Final = "choose another preset, or auto"
-_MOST_UNKNOWN_NS: Final = 1_500_000_000  # an end's last sample, and what two clocks differ
+_MILLISECOND_NS: Final = 1_000_000
+_MOST_MS: Final = 1e9
+_MOST_UNKNOWN_NS: Final = 1_500_000_000  # an end's last sample, and the difference of two clocks
 _NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "duplex total"}
 _BADNESS: Final[tuple[VerdictCode, ...]] = ("fail", "short", "none", "pass")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A word for programs, and a sentence or two for people.
+class LatencyLimit:
+    """The limits that a test is judged by; None is no limit.
 
-    `percent` is the rate in percent of the expected rate that gave the word; None without one. `periods` has a
-    verdict for each period of a run with several.
+    `max_rise_ns` is the maximum rise of latency under load in any direction, `worst_grade` the lowest grade that
+    passes.
+    """
+
+    max_rise_ns: int | None = None
+    worst_grade: Grade | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A word for programs, and a sentence or two for the user.
+
+    `percent` is the rate that decided, in percent of its expected rate; None without one. `periods` has a verdict
+    for each period of a run with several.
     """
 
     word: VerdictCode
@@ -47,7 +62,7 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """The word for people: `PASS`, `NO VERDICT`."""
+        """The word for the user: `PASS`, `NO VERDICT`."""
         return "NO VERDICT" if self.word == "none" else self.word.upper()
 
     @property
@@ -56,8 +71,26 @@ class Verdict:
         return self.text.removeprefix(f"{self.label}: ")
 
 
+def limit_figures(limit: LatencyLimit | None) -> "LimitFigures | None":
+    """Return the limits as figures of a run's result."""
+    from ..engine.results.json_document import figures_of
+    from ..engine.results.run_result import LimitFigures  # a pass mark is read before any result: this takes time
+
+    return None if limit is None else figures_of(LimitFigures, limit)
+
+
+def read_limit(figures: "LimitFigures | None") -> LatencyLimit | None:
+    """Return the limits of a stored run; None if it has none, or if they are damaged."""
+    if figures is None:
+        return None
+    rise_ms, worst = figures.max_rise_ms, figures.worst_grade
+    rise_ns = None if rise_ms is None or not 0 <= rise_ms < _MOST_MS else round(rise_ms * _MILLISECOND_NS)
+    grade: Grade | None = next((each for each in GRADES if each == worst), None)
+    return None if rise_ns is None and grade is None else LatencyLimit(rise_ns, grade)
+
+
 def worst_word(words: Iterable[VerdictCode]) -> VerdictCode:
-    """Return the word that decides among several: a failure, then what was not measured, then a pass."""
+    """Return the word that decides among several: a failure, then a missing verdict, then a pass."""
     return min(words, key=_BADNESS.index)
 
 
@@ -73,11 +106,11 @@ def check_pass_percent(percent: float) -> float:
 def judge(
     summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT, limit: LatencyLimit | None = None
 ) -> Verdict:
-    """Return the verdict of a run. The worst of its directions decides, of its rates and of its latency under load.
+    """Return the verdict of a run. The worst of its directions decides, both for rates and for latency under load.
 
-    `fail` is under half of the expected rate, no payload at all, or latency beyond `limit`; `short` is a rate under
-    the pass mark. `none` is a run without an expected or a measured rate and without a limit of latency, an
-    incomplete run, or a rate beyond the capacity of the preset's link, which is then not the link of this run.
+    `fail` is a rate under half of the expected one, no payload at all, or latency beyond `limit`. `short` is a rate
+    under the pass mark. `none` is an incomplete run, a run without an expected or a measured rate and without a
+    limit of latency, or a rate beyond the capacity of the preset's link: then the preset is for another link.
     """
     check_pass_percent(pass_percent)
     if not summary.is_whole:
@@ -96,9 +129,9 @@ def judge(
 
 
 def _judge_run(summary: Summary, pass_percent: float, latency: Verdict | None) -> Verdict:
-    """Return the verdict on a run's rates, and on its latency where that has one."""
+    """Return the verdict on a run's rates, and on its latency if `latency` is given."""
     periods = tuple(judge_period(period, pass_percent) for period in summary.periods)
-    if len({period.settings for period in summary.periods}) > 1:  # also if one was too short to be measured
+    if len({period.settings for period in summary.periods}) > 1:  # even if one was too short to be measured
         text = "NO VERDICT: the settings changed during the run, so each period has its own verdict."
         return Verdict("none", f"{text} {_measured_text(summary)}", periods=periods)
     verdict = _judge_rates(summary.measured, summary.expectation, pass_percent)
@@ -117,7 +150,7 @@ def _both(rate: Verdict, latency: Verdict) -> Verdict:
 
 
 def _judge_latency(summary: Summary, limit: LatencyLimit) -> Verdict:
-    """Return the verdict on latency under load, of which each direction must have been measured to pass."""
+    """Return the verdict on latency under load. It passes only if each direction was measured."""
     result = summary.responsiveness
     loads = () if result is None else result.graded_loads
     if result is None or not loads or any(load.rise_ns is None for load in loads):
@@ -211,16 +244,18 @@ def _words(measured: Measurement) -> str:
 
 
 def _nothing_arrived(summary: Summary) -> bool:
-    rates = [
-        measured
-        for measured in (summary.measured.out, summary.measured.in_)
-        if measured is not None and measured.span_ns > 0
-    ]
-    return bool(rates) and all(measured.bytes == 0 for measured in rates)
+    flows = _measured_flows(summary)
+    return bool(flows) and all(measured.bytes == 0 for measured in flows.values())
+
+
+def _measured_flows(summary: Summary) -> dict[str, Measurement]:
+    """Return the measurements of the directions, by their names."""
+    flows = {"out": summary.measured.out, "in": summary.measured.in_}
+    return {name: each for name, each in flows.items() if each is not None and each.span_ns > 0}
 
 
 def _unfinished_text(summary: Summary) -> str:
-    """Return how far a run came that the user ended early: `stopped after 2.0 of 30 s`; for others, what broke."""
+    """Return how far the run came: `stopped after 2.0 of 30 s` if the user ended it, or else its failure."""
     if not summary.was_cut_short:
         return f"the run did not finish: {summary.end.detail.rstrip('.')}"
     plan = summary.plan
@@ -234,11 +269,7 @@ def _unfinished_text(summary: Summary) -> str:
 def _measured_text(summary: Summary) -> str:
     if summary.plan.has_phases and summary.responsiveness is not None:
         return _loads_text(summary.responsiveness)
-    rates = [
-        f"{name} {_words(measured)}"
-        for name, measured in (("out", summary.measured.out), ("in", summary.measured.in_))
-        if measured is not None and measured.span_ns > 0
-    ]
+    rates = [f"{name} {_words(measured)}" for name, measured in _measured_flows(summary).items()]
     return f"Measured: {', '.join(rates)}." if rates else "Nothing was measured."
 
 
@@ -253,7 +284,7 @@ def _loads_text(result: Responsiveness) -> str:
 
 
 def _percent(percent: float, pass_percent: float) -> str:
-    """Return a percentage as text, never one below the pass mark that reads as the mark."""
+    """Return a percentage as text. One below the pass mark never reads as the mark."""
     rounded = round(percent, 1)
     if percent < pass_percent <= rounded:
         rounded = floor(percent * 10) / 10

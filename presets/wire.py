@@ -1,9 +1,9 @@
 """The wire model: the payload rate of a line, computed from the overhead of each packet.
 
 Pure arithmetic on whole bytes. A packet of the link's MTU contains IP and TCP headers, and its framing and tunnel
-add more on the line. The payload's share of all these bytes is its share of the line rate. The model leaves out
-processors, windows and loss, so its rate is an upper bound for any run. A UDP datagram has a header of its own, any
-size up to the MTU, and no acknowledgement.
+add more on the line. The payload's share of all these bytes is its share of the line rate. The model does not know
+processors, windows and loss, so its rate is an upper bound for any run. A UDP datagram has its own header, any size
+up to the MTU, and no acknowledgement.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -98,7 +98,7 @@ class Variant:
     def over_ip(self, version: int | None) -> "Variant":
         """Return these options for connections of an IP version; None if it is unknown.
 
-        Raises PlanError if they expect IPv6 and the connections are of IPv4.
+        Raises PlanError if the options expect IPv6 and the connections use IPv4.
         """
         if version is None or version == self.ip:
             return self
@@ -108,7 +108,7 @@ class Variant:
         return replace(self, ip=6)
 
     def with_defaults(self, defaults: "Variant") -> "Variant":
-        """Return these options, with those of `defaults` where none is set."""
+        """Return these options; `defaults` has the values of the others."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         changes = {field.name: values[field.name] for field in fields(self) if values[field.name] != field.default}
         return replace(defaults, **changes)
@@ -136,9 +136,9 @@ DEFAULT_VARIANT: Final = Variant()
 class Derivation:
     """The steps from a line rate to a payload rate, with every number.
 
-    The link's MTU minus `tunnel_overhead`, that of a tunnel from the options, is `mtu_bytes`. A packet has
-    `packet_bytes`: those of TCP fill the MTU, a datagram may be smaller. That minus `headers` is `payload_bytes`;
-    that plus `framing_overhead` is `wire_bytes`. `ack_parts` are the bytes of an acknowledgement if
+    `mtu_bytes` is the link's MTU minus `tunnel_overhead`, the overhead of a tunnel from the options. A packet has
+    `packet_bytes`: packets of TCP fill the MTU, a datagram may be smaller. `payload_bytes` are these minus
+    `headers`, `wire_bytes` are these plus `framing_overhead`. `ack_parts` are the bytes of an acknowledgement if
     acknowledgements share the line with data, and else empty. `directions` is 2 if the rate is a total of both.
     """
 
@@ -172,7 +172,7 @@ class Derivation:
         return round(self.usable_bit_s * self.directions * share)
 
 
-@lru_cache(maxsize=256)  # a mesh asks for the same link with each of its runs
+@lru_cache(maxsize=256)  # each run of a mesh asks for the same link
 def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> Derivation | None:
     """Return the TCP payload rate of a link with its arithmetic; None if the link has no line to compute.
 
@@ -189,9 +189,9 @@ def derive(link: LinkSpec, flow: Flow, variant: Variant = DEFAULT_VARIANT) -> De
 
 
 def ipv6_share(link: LinkSpec, flow: Flow) -> Fraction:
-    """Return the payload rate of a link over IPv6 as a share of that over IPv4.
+    """Return the payload rate of a link over IPv6 as a share of its rate over IPv4.
 
-    Without a line it is that of the payload in a packet, and without an MTU 1.
+    Without a line it is the share of the payload in a packet, and without an MTU it is 1.
     """
     four, six = derive(link, flow), derive(link, flow, Variant(ip=6))
     if four is not None and six is not None:
@@ -211,7 +211,7 @@ def derive_datagrams(
     Args:
         link: The link of a preset.
         flow: One direction, or both together.
-        variant: Options of the link; those of TCP do not matter.
+        variant: Options of the link; options of TCP have no effect.
         datagram_bytes: The UDP payload of each datagram; None for the largest that needs no fragments.
 
     Raises:
@@ -247,9 +247,9 @@ class LayerRates:
 def layer_rates(
     payload_bit_s: float, datagram_bytes: int, link: LinkSpec | None = None, variant: Variant = DEFAULT_VARIANT
 ) -> LayerRates:
-    """Return what a measured rate of UDP payload takes of IP and of the line.
+    """Return the rates of IP and of the line for a measured rate of UDP payload.
 
-    A datagram that does not fit the link's MTU has no rate on its line, since nobody knows its fragments.
+    If a datagram does not fit the link's MTU, its rate on the line is unknown, since its fragments are.
     """
     ip_bytes = datagram_bytes + _IP_BYTES[variant.ip] + _UDP_BYTES
     ip_bit_s = payload_bit_s * ip_bytes / datagram_bytes
@@ -262,7 +262,7 @@ def layer_rates(
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line with its options: what every packet on it has in common. `mtu_bytes` is the MTU inside the tunnels."""
+    """A line with its options, for every packet on it. `mtu_bytes` is the MTU inside the tunnels."""
 
     link: LinkSpec
     flow: Flow

@@ -25,7 +25,7 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).parent))
 
 from health import find_problems
-from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.model.errors import LabError
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.results.run_log import RunLog

@@ -18,7 +18,7 @@ from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
 from linkgauge.engine.model.samples import CoreTimes
 
 # How long an example takes says how busy the machine is, and nothing about the code. The same examples every time:
-# tests/stress/fuzz.py is the place for new ones.
+# stress/fuzz.py is the place for new ones.
 settings.register_profile(
     "any machine", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

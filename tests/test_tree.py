@@ -13,11 +13,10 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
     "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
-    "engine/model/datagram_counters": "a table: tests/engine/metering/test_sampler.py, tests/engine/workloads/udp",
-    "engine/lab/keeper_process": "how labs are opened: tests/engine/lab/test_builder.py and test_keeper.py, tests/mesh/lab/test_mesh_lab.py",
-    "engine/lab/switches": "bridges of real namespaces: tests/mesh/lab/test_mesh_lab.py",
+    "engine/lab/kept_lab": "how labs are opened: tests/engine/lab/test_link_lab.py and test_link_keeper.py, tests/mesh/lab/test_mesh_lab.py",
     "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/clients/test_admission.py, tests/engine/far/test_endpoint.py",
-    "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_pending.py and clients/test_admission.py",
+    "engine/control/key_proof": "a handshake's part: tests/engine/control/test_handshake.py and test_identification.py",
+    "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_unproved_connections.py and clients/test_admission.py",
     "engine/iperf3/far/observer": "a service's part: tests/engine/iperf3/far/test_service.py",
     "engine/iperf3/far/stream_counts": "a service's part: tests/engine/iperf3/far/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
@@ -26,9 +25,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/over_ssh/ssh_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/events": "data without code",
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
-    "watch/events": "data without code",
-    "mesh/roster": "tests/mesh/test_coordinator.py",
-    "mesh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
+    "mesh/host_supervisor": "tests/mesh/test_coordinator.py",
+    "mesh/over_ssh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
     "tui/session/run_handle": "protocols without code",
     "tui/gauges/instrument_screen": "a base class: tests/tui/run/test_cockpit_screen.py and tests/tui/history/test_stored_run_screen.py",
     "tui/kit/screens/feature_app": "tests/tui/mesh/test_mesh_screen.py, tests/tui/sweep/test_sweep_screen.py, tests/tui/history",
@@ -36,19 +34,19 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/run/run_services": "values and stored sweeps and meshes: tests/tui/sweep/test_sweep_screen.py, tests/tui/cli/commands/test_mesh.py",
     "engine/workloads/udp/session": "a base class: tests of sender and receiver beside it",
     "engine/workloads/udp/socket_options": "options of real sockets: tests of sender and receiver beside it",
-    "engine/far/base_run": "a base class: tests/engine/far/test_run.py and tests/engine/iperf3/far/test_client_test.py",
+    "engine/far/base_run": "a base class: tests/engine/far/test_run.py and tests/engine/iperf3/far/test_run.py",
     "engine/near/base_run": "a base class: tests/engine/near/test_run.py and tests/engine/iperf3/near/test_run.py",
     "engine/results/responsiveness/interval_figures": "columns and lines of an interval: tests/engine/results/test_csv_export.py and test_json_stream.py",
+    "engine/results/measured_result": "a result's rates: tests/engine/results/test_run_result.py and test_json_document.py",
     "engine/results/interval_result": "rows and lines of an interval: tests/engine/results/test_csv_export.py and test_json_stream.py",
     "engine/results/responsiveness/intervals": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",
     "engine/results/responsiveness/loads": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",
     "engine/results/responsiveness/plan": "tests/tui/words/test_responsiveness.py and tests/end_to_end/test_respond.py",
     "engine/results/responsiveness/result": "data without code; its limits in tests/engine/results/responsiveness/test_round_trips.py",
     "engine/results/responsiveness/steadiness": "a recorder's part: tests/engine/results/responsiveness/test_recorder.py",
-    "engine/results/run_log/run_rows": "rows of runs: tests/engine/results/test_csv_export.py",
     "engine/host/end_signals": "signals of real commands: tests/end_to_end/test_ignored_signals.py, tests/tui/cli/test_termination.py",
-    "engine/results/run_log/entries": "the writer's queue: tests/engine/results/run_log/test_writer.py",
-    "engine/results/run_log/event_pages": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",
+    "engine/results/run_log/write_backlog": "the writer's queue: tests/engine/results/run_log/test_writer.py",
+    "engine/results/run_log/stored_events": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",
     "tui/watch/running/peer_test": "whole tests: tests/tui/watch/running/test_watch_session.py",
     "tui/watch/running/watch_state": "restarts: tests/tui/watch/running/test_watch_session.py and test_watch_journal.py",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/words/test_parsing.py",
@@ -110,36 +108,24 @@ OF_SEVERAL_MODULES: dict[str, str] = {
 # Base names that several packages have, because each is the same thing in another role: what it is, how it is
 # written, how it is drawn, how it is asked for.
 SAME_ROLE = {
-    *(
-        "app",
-        "auth",
-        "base_run",
-        "ceiling",
-        "comparison",
-        "datagram_handshake",
-        "datagrams",
-        "endpoint",
-        "events",
-        "path_mtu",
-        "plan",
-        "preset",
-    ),
-    *(
-        "interval_figures",
-        "mesh_spec",
-        "mesh",
-        "rate_steps",
-        "responsiveness",
-        "run",
-        "runs",
-        "schedule",
-        "session",
-        "summary",
-        "sweep",
-        "watch",
-    ),
-    *("interval_figures", "responsiveness", "schedule"),
-    *("mesh", "watch", "rate_steps", "run", "runs", "session", "summary", "sweep"),
+    "app",
+    "base_run",
+    "ceiling",
+    "comparison",
+    "datagram_handshake",
+    "endpoint",
+    "events",
+    "interval_figures",
+    "mesh",
+    "path_mtu",
+    "plan",
+    "rate_steps",
+    "run",
+    "runs",
+    "schedule",
+    "session",
+    "summary",
+    "sweep",
 }
 
 
@@ -150,7 +136,7 @@ def modules() -> list[Path]:
 
 
 def test_every_module_has_a_test_module_of_its_own_or_a_reason() -> None:
-    """tests/engine/protocol/test_auth.py tests engine/protocol/auth.py."""
+    """tests/engine/protocol/test_tokens.py tests engine/protocol/tokens.py."""
     missing = {
         str(path.with_suffix(""))
         for path in modules()

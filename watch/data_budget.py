@@ -1,8 +1,8 @@
 """The data budget of a watch: what this month's tests and probes cost, and whether one more fits. Pure.
 
-A month is a calendar month in UTC. The bytes are payload of both directions, as the ends of tests have them:
-headers and retransmissions come on top of them, a few percent on a sound link. All of it follows from the events of
-the journal, so that a restart spends nothing twice.
+A month is a calendar month in UTC. The bytes are payload of both directions, as the ends of a test count them.
+Headers and retransmissions add a few percent on a sound link. All of it follows from the events of the journal, so
+that a restart spends nothing twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,17 @@ from .peer_status import month_of
 from .watch_plan import WatchedPeer, WatchPlan
 
 LIKE_LAST_TESTS: Final = 3
-"""The next test costs as much as the dearest of so many tests before it."""
+"""The next test will cost as much as the most expensive of this many tests before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MonthUse:
-    """What a month's tests and probes have cost so far.
+    """The cost of a month's tests and probes so far.
 
     Args:
         month: the calendar month, as `2026-11`; empty before the first event.
-        bytes: the payload, by the name of the peer: also of peers that are not watched any more.
-        told: of which budgets a notice has said this month that they are spent: names of peers, None for the whole
-            watch.
+        bytes: the payload by the name of the peer, including peers that are no longer watched.
+        told: the budgets that a notice of this month has called spent: names of peers, None for the whole watch.
     """
 
     month: str = ""
@@ -39,12 +38,12 @@ class MonthUse:
         return sum(self.bytes.values())
 
     def at(self, now_s: float) -> "MonthUse":
-        """Return the use of the month that a time is in: nothing yet where that is another month."""
+        """Return the use of the month that a time is in: nothing yet if that is another month."""
         month = month_of(now_s)
         return self if month == self.month else MonthUse(month)
 
     def as_event(self, now_s: float) -> DataUsed:
-        """Return the use of this month as an event, from which a restart goes on."""
+        """Return the use of this month as an event from which a restart goes on."""
         use = self.at(now_s)
         return DataUsed(now_s, use.month, tuple(PeerData(*item) for item in use.bytes.items()))
 
@@ -72,10 +71,10 @@ class Shortage:
     """A budget that has no room for a test.
 
     Args:
-        peer: whose budget it is; None for that of the whole watch.
+        peer: the peer that has the budget; None for the whole watch.
         budget_bytes: the budget.
-        used_bytes: what of it is spent this month.
-        cost_bytes: what the test would probably cost.
+        used_bytes: the part of it that is spent this month.
+        cost_bytes: the probable cost of the test.
         month: the month.
     """
 
@@ -86,7 +85,7 @@ class Shortage:
     month: str
 
     def notice(self, at_s: float) -> WatchNotice:
-        """Return the notice for a person. It is given once a month: where `peer` is not in `MonthUse.told`."""
+        """Return the notice for the user. Give it once a month: if `peer` is not in `MonthUse.told`."""
         whose = "the watch" if self.peer is None else self.peer
         left = max(0, self.budget_bytes - self.used_bytes)
         text = (
@@ -100,9 +99,9 @@ class Shortage:
 def find_shortage(
     plan: WatchPlan, peer: WatchedPeer, cost_bytes: int | None, use: MonthUse, now_s: float
 ) -> Shortage | None:
-    """Return the budget that a test or a probe does not fit into; None where it fits.
+    """Return the budget that has no room for a test or a probe; None if it fits.
 
-    A cost that is not known (None) fits while anything is left.
+    An unknown cost (None) fits while anything is left.
     """
     use = use.at(now_s)
     for whose, budget, used in (
@@ -118,11 +117,12 @@ def find_shortage(
 def expected_cost(peer: WatchedPeer, last: Sequence[CheckEnded]) -> int | None:
     """Return the payload that the next test of a peer will probably cost; None before the first one.
 
-    That is what its limits allow, or what the dearest of its last tests with a result cost, whichever is less.
+    That is the maximum that its limits allow, or the cost of the most expensive of its last tests with a result,
+    whichever is less.
 
     Args:
         peer: the peer.
-        last: its last tests, the oldest first, whether they decided or not.
+        last: its last tests, the oldest first, whether they decided their cycle or not.
     """
     limit = most_bytes(peer.plan)
     costs = [event.result.bytes for event in last[-LIKE_LAST_TESTS:] if event.result.bytes]
@@ -131,7 +131,7 @@ def expected_cost(peer: WatchedPeer, last: Sequence[CheckEnded]) -> int | None:
 
 
 def most_bytes(plan: Plan) -> int | None:
-    """Return the most that a test may send by its limits of rate and bytes, both directions; None without one."""
+    """Return the maximum payload by a test's limits of rate and bytes, both directions; None without limits."""
     flows = len(plan.settings.direction.flows)
     rates = (plan.rate_bit_s, _datagram_rate(plan))
     limits = [rate * plan.duration_ns // (8 * SECOND_NS) for rate in rates if rate and plan.duration_ns is not None]
@@ -141,7 +141,7 @@ def most_bytes(plan: Plan) -> int | None:
 
 
 def _datagram_rate(plan: Plan) -> int | None:
-    """Return the rate of datagrams; of a search the rate that it stays below."""
+    """Return the rate of datagrams; for a search its maximum rate."""
     settings = plan.settings
     return settings.search_max_bit_s if settings.searches_rate else settings.rate_bit_s
 
@@ -149,5 +149,5 @@ def _datagram_rate(plan: Plan) -> int | None:
 def _size(count: int) -> str:
     for unit, factor in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= factor:
-            return f"{count / factor:.4g} {unit}"  # 1,024 as the suffixes of a plan: 50G are 50 GiB
+            return f"{count / factor:.4g} {unit}"  # by 1,024, like the suffixes of a plan: 50G are 50 GiB
     return f"{count} B"

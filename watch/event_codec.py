@@ -1,12 +1,12 @@
 """Events of a watch as JSON objects and back: the lines of `--json-stream`, the entries of the journal. Pure.
 
 An object has a `type`: `watch_start`, `check_start`, `check_end`, `check_skip`, `checks_missed`, `probe`,
-`level_change`, `change_told`, `data_used`, `watch_notice`, `watch_end`. Its other keys are those of the event.
+`level_change`, `change_told`, `data_used`, `watch_notice`, `watch_end`. Its other keys are the fields of the event.
 Figures are an object by metric.
 
-Reading is strict, because a journal may be damaged: wrong types, unknown keys and impossible times are errors. A
-kind of a newer linkgauge is an error, too. `read_events` leaves such entries out and says why, so that one bad
-entry does not end a watch.
+Reading is strict, because a journal may be damaged. Wrong types, unknown keys, impossible times and kinds from a
+newer linkgauge are errors. `read_events` leaves such entries out and says why, so that one bad entry does not end
+a watch.
 """
 
 import json
@@ -33,11 +33,11 @@ from .events import (
 )
 
 KEPT_S: Final = 32 * 86_400.0
-"""How long the journal keeps beginnings and notices, and the probes of an hour or more."""
+"""The journal keeps starts and notices for this time, and probes with a period of an hour or more."""
 PROBES_KEPT_S: Final = 2 * 86_400.0
-"""How long it keeps frequent probes at least: reading one takes 0.1 ms, and a day may have 1,440."""
+"""It keeps frequent probes for this time or longer: a day may have 1,440, and reading one takes 0.1 ms."""
 RESULTS_KEPT_S: Final = 400 * 86_400.0
-"""How long it keeps the ends of tests: a year can be compared with the one before."""
+"""It keeps the ends of tests for this time, so that a year can be compared with the one before it."""
 
 _TYPES: Final[dict[str, type[WatchEvent]]] = {
     "watch_start": WatchStarted,
@@ -54,13 +54,13 @@ _TYPES: Final[dict[str, type[WatchEvent]]] = {
 }
 _NAMES: Final = {kind: name for name, kind in _TYPES.items()}
 _TIMES: Final = ("at_s", "cycle_s", "since_s", "until_s")
-_END_OF_TIME_S: Final = 253_402_300_800.0  # the year 10000: datetime knows no later one
+_END_OF_TIME_S: Final = 253_402_300_800.0  # the year 10000: the end of datetime
 _MOST_ATTEMPTS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadEntry:
-    """An entry of a journal that is no event of this linkgauge: its number, and why as a sentence."""
+    """An entry of a journal that is not an event of this linkgauge: its number, and the reason as a sentence."""
 
     number: int
     reason: str
@@ -81,7 +81,7 @@ def event_text(event: WatchEvent) -> str:
 
 
 def parse_event(value: object) -> WatchEvent:
-    """Return the event of a JSON object; raise DecodeError, which names the place and what belongs there."""
+    """Return the event of a JSON object; raise DecodeError, which names the place and the expected value."""
     if not isinstance(value, dict):
         raise DecodeError("", "an object", value)
     members = dict(cast("dict[str, Any]", value))
@@ -106,9 +106,9 @@ def read_events(entries: Iterable[tuple[int, str]]) -> Iterator[WatchEvent | Unr
 
 
 def keep_until_s(event: WatchEvent, probe_every_s: float | None = None) -> float | None:
-    """Return when the journal may forget an event, in seconds since 1970; None for never: a change remains.
+    """Return when the journal may forget an event, in seconds since 1970; None for a change, which stays for ever.
 
-    Probes are kept until a level has as many values as it can have, if one comes each `probe_every_s`.
+    Probes are kept until a level has its maximum of values, if a probe comes each `probe_every_s`.
     """
     match event:
         case ProbeEnded() if probe_every_s is not None:
@@ -122,7 +122,7 @@ def keep_until_s(event: WatchEvent, probe_every_s: float | None = None) -> float
 
 
 def _with_listed_figures(result: object) -> object:
-    """Return a result whose figures are a list of pairs, as the dataclass has them."""
+    """Return a result whose figures are a list of pairs, as in the dataclass."""
     if not isinstance(result, dict):
         return result
     members = cast("dict[str, Any]", result)
@@ -133,7 +133,7 @@ def _with_listed_figures(result: object) -> object:
 
 
 def _check_numbers(event: WatchEvent) -> None:
-    """Raise DecodeError for a time that no calendar has, or an attempt that no cycle has."""
+    """Raise DecodeError for an impossible time or attempt."""
     for name in _TIMES:
         at_s = getattr(event, name, 0.0)
         if not 0 <= at_s < _END_OF_TIME_S:

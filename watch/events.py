@@ -1,43 +1,49 @@
-"""What happens in a watch. Each event is one entry of its journal and one line of `--json-stream`. Pure.
+"""The events of a watch. Each is one entry of its journal and one line of `--json-stream`. Pure.
 
-Times are seconds since 1970, UTC. A check is a full test, whose run is
-in the run log; a probe is a few small requests. A cycle is one due check of a peer with its repetitions: it
-counts once, by the check that decided it.
+Times are seconds since 1970, UTC. A check is a full test, whose run is in the run log. A probe is a few small
+requests. A cycle is one due check of a peer with its repetitions: it counts once, by the check that decided it.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ..presets.verdict import FAIL_PERCENT, VerdictCode
+
 
 class Metric(StrEnum):
-    """A figure whose level is watched. Its unit is in the name."""
+    """A figure with a watched level. The unit is in the name."""
 
     GOODPUT_BIT_S = "goodput_bit_s"
-    """As the receivers counted it, both directions together; for transactions the transactions a second."""
+    """Counted by the receivers, both directions together; for transactional workloads the transactions a second."""
     LATENCY_S = "latency_s"
-    """The median round trip of a probe on the idle link."""
+    """The median RTT of a probe on the idle link."""
     LOSS = "loss"
-    """Lost datagrams as a share of those sent, 0 to 1."""
+    """Lost datagrams as a share of all sent, 0 to 1."""
     RETRANSMITS = "retransmits"
     """Retransmitted segments a gigabyte of goodput."""
 
 
 class CheckVerdict(StrEnum):
-    """What a test says of its peer."""
+    """The verdict of a test on its peer."""
 
     GOOD = "good"
-    """At its mark, or without an expected rate."""
+    """At its pass mark, or without an expected rate."""
     BELOW = "below"
-    """Below its mark."""
+    """Below its pass mark."""
     FAILED = "failed"
     """Without a result."""
+
+    @classmethod
+    def of_run(cls, word: str | None) -> "CheckVerdict":
+        """Return the verdict for a run that has a result, by the word of the run's own verdict."""
+        return cls.BELOW if word in {"short", "fail"} else cls.GOOD
 
 
 class SkipReason(StrEnum):
     """Why a due test was not carried out."""
 
     BUDGET = "budget"
-    """It would take more data than is left of this month."""
+    """It would take more data than this month's budget has left."""
     BUSY = "busy"
     """Another test had this interface for the whole period."""
 
@@ -47,12 +53,12 @@ class CheckResult:
     """The result of a test or a probe.
 
     Args:
-        verdict: what it says.
+        verdict: the verdict.
         bytes: the payload that it cost, both directions.
-        figures: the figures that it measured; a metric that it did not measure is not in it.
-        percent: its goodput in percent of the expected rate; None without one.
-        why: the code of its first finding; None without any.
-        detail: why it failed, as a sentence; None where it did not.
+        figures: the figures that it measured.
+        percent: its goodput in percent of the expected rate; None without an expected rate.
+        why: the code of its first finding; None without one.
+        detail: why it failed, as a sentence; None if it did not.
         run_id: its run in the run log; None for a probe.
     """
 
@@ -64,8 +70,24 @@ class CheckResult:
     detail: str | None = None
     run_id: str | None = None
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether its rate was compared with an expected one; a good result without one is only measured."""
+        return self.percent is not None or self.verdict is CheckVerdict.BELOW
+
+    @property
+    def word(self) -> VerdictCode:
+        """The verdict in the words of runs: `none` without a result, `pass` if no rate was expected."""
+        match self.verdict:
+            case CheckVerdict.FAILED:
+                return "none"
+            case CheckVerdict.BELOW:
+                return "fail" if self.percent is not None and self.percent < FAIL_PERCENT else "short"
+            case CheckVerdict.GOOD:
+                return "pass"
+
     def figure(self, metric: Metric) -> float | None:
-        """Return a figure; None where it was not measured."""
+        """Return a figure; None if it was not measured."""
         return dict(self.figures).get(metric)
 
 
@@ -84,9 +106,9 @@ class CheckBegan:
     Args:
         at_s: when.
         peer: the peer's name.
-        cycle_s: when its cycle was due: a cycle's name, the same for its repetitions.
+        cycle_s: when its cycle was due: the cycle's name, the same for its repetitions.
         attempt: 0 for the first test of a cycle, then 1, 2, … for repetitions.
-        run_id: the id that its run will have: after a crash the run tells how the test ended.
+        run_id: the id of the run to come: after a crash the run tells how the test ended.
     """
 
     at_s: float
@@ -100,7 +122,7 @@ class CheckBegan:
 class CheckEnded:
     """A full test ended.
 
-    `decides` says whether its cycle is over with it: a test below its mark that will be repeated does not decide.
+    `decides` says whether it ends its cycle: a test below its mark that will be repeated does not decide.
     """
 
     at_s: float
@@ -123,12 +145,12 @@ class CheckSkipped:
 
 @dataclass(frozen=True, slots=True)
 class ChecksMissed:
-    """Due tests that were not carried out because a later one of the peer came first.
+    """Due tests of a peer that were not carried out before the next one was due.
 
-    The watch did not run, or an earlier test took longer than the period, or others had the interface.
+    The watch did not run, or an earlier test took longer than the period, or other tests had the interface.
 
     Args:
-        at_s: when the later test was begun.
+        at_s: when the later test began.
         peer: the peer's name.
         since_s: when the first of them was due.
         until_s: when the last of them was due.
@@ -144,7 +166,7 @@ class ChecksMissed:
 
 @dataclass(frozen=True, slots=True)
 class ProbeEnded:
-    """A probe of latency ended. A probe is no run of the run log."""
+    """A probe of latency ended. It has no run in the run log."""
 
     at_s: float
     peer: str
@@ -155,7 +177,7 @@ class ProbeEnded:
 class Level:
     """A metric's level over some cycles or probes.
 
-    `low` and `high` bound its median with 95 % confidence, None where there are too few values. `why` is the most
+    `low` and `high` bound its median with 95 % confidence; None if there are too few values. `why` is the most
     frequent first finding of its runs.
     """
 
@@ -168,15 +190,15 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFound:
-    """A metric of a peer has another level than before. Each change is reported once.
+    """The level of a peer's metric has changed. Each change is reported once.
 
     Args:
         at_s: when it was found.
         peer: the peer's name.
         metric: the figure that changed.
         since_s: the first cycle or probe of the new level.
-        before: the level until then.
-        after: the level since then.
+        before: the level before it.
+        after: the level since.
         is_worse: whether the change is for the worse.
     """
 
@@ -191,9 +213,10 @@ class ChangeFound:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTold:
-    """A program or an address was told of the change of a peer's metric since a time, or will not be.
+    """A notification of a change was sent, or given up.
 
-    Without a metric it is the verdict of the peer's tests that changed, with the cycle of that time.
+    `since_s` identifies the change of the peer's metric. Without a metric the verdict has changed, with the cycle
+    of that time.
     """
 
     at_s: float
@@ -203,11 +226,11 @@ class ChangeTold:
 
 
 News = ChangeFound | CheckEnded
-"""What somebody is told of: a change of level, or a test that counts and whose verdict is another than before."""
+"""The reasons for a notification: a change of level, or a test that counts and has another verdict than before."""
 
 
 def told(news: News, at_s: float) -> ChangeTold:
-    """Return the event that somebody was told of news."""
+    """Return the event that a notification of news was sent."""
     if isinstance(news, ChangeFound):
         return ChangeTold(at_s, news.peer, news.metric, news.since_s)
     return ChangeTold(at_s, news.peer, None, news.cycle_s)
@@ -223,9 +246,9 @@ class PeerData:
 
 @dataclass(frozen=True, slots=True)
 class DataUsed:
-    """What the tests and probes of a calendar month (UTC, `2026-11`) have cost so far, in order of events.
+    """The cost so far of a calendar month's tests and probes (UTC, `2026-11`), in order of events.
 
-    It is written before older probes are forgotten.
+    It is written before the journal forgets older probes.
     """
 
     at_s: float
@@ -234,15 +257,15 @@ class DataUsed:
 
 
 class NoticeTopic(StrEnum):
-    """What a notice is about, where a restart has to know it."""
+    """The topic of a notice, if a restart has to know it."""
 
     BUDGET = "budget"
-    """A data budget is spent: told once a month."""
+    """A data budget is spent: said once a month."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchNotice:
-    """Something that a person should know: a reload, a notification that could not be sent. `peer` may be None."""
+    """Something that the user should know: a reload, a notification that could not be sent. `peer` may be None."""
 
     at_s: float
     text: str
@@ -252,7 +275,7 @@ class WatchNotice:
 
 @dataclass(frozen=True, slots=True)
 class WatchEnded:
-    """The watch was ended in order."""
+    """The watch ended in order."""
 
     at_s: float
 

@@ -26,7 +26,7 @@ from .events import (
 
 MAX_CHANGES: Final = 100
 MAX_OF_A_DAY: Final = 2_880
-"""Tests or probes of a day beyond twice this number become one each half minute."""
+"""If a day has more than twice this many tests or probes, one each half minute is kept."""
 _DAY_S: Final = 86_400.0
 _STEP_S: Final = _DAY_S / MAX_OF_A_DAY
 _OfDay = TypeVar("_OfDay", CheckEnded, ProbeEnded)
@@ -34,26 +34,26 @@ _OfDay = TypeVar("_OfDay", CheckEnded, ProbeEnded)
 
 @dataclass(frozen=True, slots=True)
 class PeerStatus:
-    """The state of a peer. It is one value, since a test, a probe or a change moves several of its figures at once.
+    """The state of a peer: one value, since a test, a probe or a change moves several figures at once.
 
     Args:
         name: the peer's name.
         last_check: the newest test that decided its cycle; None before the first.
-        last_attempt: the newest test, whether it decided or not.
+        last_attempt: the newest test, whether it decided its cycle or not.
         last_probe: the newest probe.
-        last_skip: the newest test that was left out, where no test has ended since; else None.
-        running_since_s: when the test that runs now began; None between tests.
+        last_skip: the newest skipped test; None if a test has ended since.
+        running_since_s: when the running test began; None between tests.
         next_check_s: when the next test is due; None until it is known.
         next_probe_s: when the next probe is due; None without probes.
         month: the calendar month of `month_bytes`, as `2026-11`.
         month_bytes: the payload of this month's tests and probes.
         checks: the tests that have ended since the watch's first start, by verdict: good, below, failed.
-        missed: due tests that were not carried out, because a later one came first.
-        retests: how many of the tests that ended were repetitions.
+        missed: due tests that were not carried out before the next one was due.
+        retests: how many of the ended tests were repetitions.
         flaps: cycles whose first test was below its mark and whose repetition was not.
-        changes: the changes found, the oldest first; the newest MAX_CHANGES of them.
-        change_counts: how many changes were found of each metric, for the worse or not.
-        day: the decided tests of the last 24 hours, the oldest first; of very many, one each half minute.
+        changes: the newest MAX_CHANGES changes, the oldest first.
+        change_counts: the number of changes by metric, and by whether they were for the worse.
+        day: the tests of the last 24 hours that decided, the oldest first; of very many, one each half minute.
         probes: the probes of the last 24 hours, likewise.
     """
 
@@ -77,7 +77,7 @@ class PeerStatus:
     probes: tuple[ProbeEnded, ...] = field(default=())
 
     def bytes_at(self, now_s: float) -> int:
-        """Return the payload of the month that a time is in: none yet where the newest is of an earlier one."""
+        """Return the payload of the month that a time is in: 0 if the newest event is of an earlier month."""
         return self.month_bytes if self.month == month_of(now_s) else 0
 
 
@@ -87,9 +87,9 @@ def month_of(at_s: float) -> str:
 
 
 def advance(status: PeerStatus, event: WatchEvent) -> PeerStatus:
-    """Return what is known of a peer after an event; the same status after one of another peer.
+    """Return the status of a peer after an event; the same status after an event of another peer.
 
-    When the next test and probe are due is not in the events: whoever computes it sets it.
+    The events do not say when the next test and probe are due: the caller sets these times.
     """
     match event:
         case WatchStarted() | WatchEnded():
@@ -133,7 +133,7 @@ def _after_check(status: PeerStatus, event: CheckEnded) -> PeerStatus:
 
 
 def _after_skip(status: PeerStatus, event: CheckSkipped) -> PeerStatus:
-    """Return the status after a test that was left out: if it was a repetition, the one before it counts."""
+    """Return the status after a skipped test: if it was a repetition, the test before it counts."""
     status, last = replace(status, last_skip=event), status.last_attempt
     if last is None or last.decides or last.cycle_s != event.cycle_s:
         return status
@@ -154,9 +154,9 @@ def _with_bytes(status: PeerStatus, at_s: float, result: CheckResult) -> PeerSta
 
 
 def _of_last_day(items: tuple[_OfDay, ...], newest: _OfDay) -> tuple[_OfDay, ...]:
-    """Return the items of the 24 hours up to the newest one, and that one.
+    """Return the items of the 24 hours up to the newest one, including it.
 
-    What a clock that was ahead has left in the future goes as well.
+    Items in the future, from a clock that was ahead, go as well.
     """
     first = 0
     while first < len(items) and not newest.at_s - _DAY_S <= items[first].at_s <= newest.at_s + _DAY_S:

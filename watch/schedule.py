@@ -1,11 +1,11 @@
 """The due times of tests and probes. Pure.
 
-Time is cut into periods, and each has one due time, moved by the jitter. A due time depends on the plan, the peer's
-name and the number of its period alone: a watch that begins again computes the same ones, and peers of many hosts
-do not fall together. Times are seconds since 1970, UTC: summer time moves nothing.
+Time is divided into periods, and each has one due time, moved by the jitter. A due time depends only on the plan,
+the peer's name and the number of its period. So a restarted watch computes the same due times, and tests of many
+hosts do not coincide. Times are seconds since 1970, UTC: summer time moves nothing.
 
-Nothing here is kept between two calls. A clock that is set is answered by the next call: whoever waits for a due
-time asks again at least every LONGEST_WAIT_S.
+Nothing is kept between two calls, so the next call takes account of a clock that was set. While you wait for a due
+time, ask again at least every LONGEST_WAIT_S.
 """
 
 import hashlib
@@ -17,17 +17,17 @@ from ..engine.model.plan import SECOND_NS
 from .watch_plan import WatchedPeer
 
 LONGEST_WAIT_S: Final = 10.0
-"""After so long a wait the clock is read again: it may have been set meanwhile."""
+"""The clock is read again after this wait: it may have been set."""
 
 
 @dataclass(frozen=True, slots=True)
 class DueTimes:
-    """The due times of a peer's tests, or of its probes: one a period, in growing order.
+    """The due times of a peer's tests, or of its probes: one a period, in ascending order.
 
     Args:
-        name: what distinguishes them from those of others.
+        name: distinguishes them from the due times of others.
         period_ns: the time from one to the next, without jitter.
-        jitter: the share of the period, 0 to 0.5, by which each is moved to either side.
+        jitter: the maximum by which each is moved to either side, as a share of the period, 0 to 0.5.
     """
 
     name: str
@@ -37,12 +37,12 @@ class DueTimes:
     def next_due_s(self, last_s: float | None, now_s: float) -> float:
         """Return when the next test is due; a time in the past is due now.
 
-        Of several due times that have passed since the last test only the newest counts. Without any test one is
-        due at once. Where the clock was set back, no cycle less than a period ahead comes twice; a last cycle
-        further ahead than that is left out of account, as it would mean a long silence.
+        Of several due times that have passed since the last test only the newest counts. The first test is due at
+        once. If the clock was set back, a cycle less than a period ahead does not come twice. A last cycle further
+        ahead is ignored, because it would mean a long silence.
 
         Args:
-            last_s: the due time of the last cycle that was decided or left out; None before the first.
+            last_s: the due time of the last cycle that was decided or skipped; None before the first.
             now_s: the present time.
         """
         newest_s = self.newest_s(now_s)
@@ -56,7 +56,7 @@ class DueTimes:
         return self._at_s(self._newest(now_s))
 
     def between(self, first_s: float, last_s: float) -> tuple[float, float, int] | None:
-        """Return the first and the last due time between two times, without these, and how many there are."""
+        """Return the first and the last due time between two times, both exclusive, and their number."""
         since_s = self.following_s(first_s)
         if since_s >= last_s:
             return None
@@ -79,7 +79,7 @@ class DueTimes:
         return number
 
     def _number(self, time_s: float) -> int:
-        """Return about the number of the period that has a time: at most one off, and one more for the jitter."""
+        """Return about the number of the period of a time: at most one off, and one more for the jitter."""
         return math.floor(time_s * SECOND_NS / self.period_ns - _share(self.name))
 
     def _at_s(self, number: int) -> float:
@@ -99,11 +99,11 @@ def probe_times(peer: WatchedPeer) -> DueTimes | None:
 
 
 def wait_s(due_s: float, now_s: float) -> float:
-    """Return how long to wait before the clock is read again; 0 for what is due."""
+    """Return how long to wait before the clock is read again; 0 if the time is due."""
     return min(LONGEST_WAIT_S, max(0.0, due_s - now_s))
 
 
 def _share(text: str) -> float:
-    """Return a number from 0 to 1, without 1, that a text alone decides, on any host and in any release."""
+    """Return a number from 0 to 1, without 1, that depends only on a text, on any host and in any release."""
     digest = hashlib.blake2b(text.encode(), digest_size=6).digest()
     return int.from_bytes(digest, "big") / 2**48

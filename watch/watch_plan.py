@@ -16,7 +16,7 @@ LEAST_PERIOD_NS: Final = SECOND_NS
 MOST_PERIOD_NS: Final = 366 * 86_400 * SECOND_NS
 MAX_RETESTS: Final = 10
 GROUP_PREFIX: Final = "watch-"
-"""The beginning of the group, in the run log, of a watch's runs."""
+"""The group of a watch's runs in the run log begins with this."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 
@@ -26,10 +26,10 @@ class Timing:
     """How often a peer is tested.
 
     Args:
-        check_every_ns: between the beginnings of two full tests.
-        probe_every_ns: between two probes of latency, which send a few small requests; None for none.
-        jitter: the share of a period, 0 to 0.5, by which each time is moved at random, to either side: tests of
-            many hosts do not fall together then.
+        check_every_ns: the time from the start of a full test to the start of the next.
+        probe_every_ns: the time between probes of latency, which send a few small requests; None without probes.
+        jitter: each time is moved at random to either side, by at most this share of a period, 0 to 0.5, so that
+            tests of many hosts do not coincide.
         retests: how often a test below its mark is repeated before it counts, 0 to MAX_RETESTS.
         retest_after_ns: the pause before a repetition.
     """
@@ -58,13 +58,14 @@ class WatchedPeer:
     """A peer, and how it is tested.
 
     Args:
-        name: its name in the watch: in lists, metrics and labels of runs.
-        peer: where it is.
+        name: its name in lists, metrics and labels of runs.
+        peer: its address.
         plan: each full test; it has a duration.
-        preset: the id of the preset that tests are judged by, `auto`, or None for none.
+        preset: the id of the preset that judges the tests, `auto`, or None.
         pass_percent: the pass mark, in percent of the expected rate. A test below it is repeated.
         timing: how often it is tested.
-        budget_bytes: the payload of tests and probes a calendar month (UTC), both directions; None without limit.
+        budget_bytes: the maximum payload of tests and probes in a calendar month (UTC), both directions; None
+            without limit.
     """
 
     name: str
@@ -86,18 +87,18 @@ class WatchedPeer:
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """Whom to tell of a change.
+    """The receivers of notifications.
 
     Args:
-        command: a program and its arguments, started without a shell; it has the change as JSON on its input.
-        webhook: an http or https address that the same JSON is posted to.
+        command: a program and its arguments, started without a shell, with the change as JSON on its input.
+        webhook: an http or https address; the same JSON is posted to it.
     """
 
     command: tuple[str, ...] = ()
     webhook: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise PlanError for an address that nothing can be posted to."""
+        """Raise PlanError if the webhook is not a web address."""
         if self.webhook is not None and not _is_web_address(self.webhook):
             shown = repr(make_printable(self.webhook))
             raise PlanError("webhook", shown, "give an http:// or https:// address")
@@ -105,9 +106,9 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class WatchPlan:
-    """A watch: its name, its peers, whom it tells of changes.
+    """A watch: its name, its peers, its notifications.
 
-    `budget_bytes` is the payload of all peers together a calendar month; None without limit.
+    `budget_bytes` is the maximum payload of all peers together in a calendar month; None without limit.
     """
 
     name: str
@@ -132,7 +133,7 @@ class WatchPlan:
         return GROUP_PREFIX + self.name
 
     def find(self, name: str) -> WatchedPeer | None:
-        """Return the peer of a name; None where there is none."""
+        """Return the peer of a name; None if there is none."""
         return next((each for each in self.peers if each.name == name), None)
 
 
@@ -147,7 +148,7 @@ def _is_web_address(text: str) -> bool:
 
 
 def check_name(what: str, name: str) -> None:
-    """Raise PlanError for a name that cannot be a label of a metric and a word of a command line."""
+    """Raise PlanError unless a name can be a label of a metric and a word of a command line."""
     if len(name) > MAX_NAME_LENGTH or not _NAME.fullmatch(name):
         shown = repr(make_printable(name)[:MAX_NAME_LENGTH])
         raise PlanError(what, shown, f"give up to {MAX_NAME_LENGTH} letters, digits, dots, dashes, underscores")

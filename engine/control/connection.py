@@ -6,22 +6,21 @@ import logging
 import socket
 import sys
 import time
-import weakref
 from collections.abc import Callable
 from typing import Final, cast
 
 from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, explain_os_error
+from ..model.ip_address import ip_version_of, unmap_ip_address
 from ..model.limits import Limits, TokenBucket
-from ..model.peer import ip_version_of, unmap_ip_address
 from ..model.plan import End
-from ..protocol.auth import RunSecret
 from ..protocol.messages import Message, Ping, Pong
 from ..protocol.state_machine import ControlStateMachine
+from ..protocol.tokens import RunSecret
 
 _log = logging.getLogger(__name__)
 
 _LOW_DELAY: Final = 0x10  # IPTOS_LOWDELAY (ip(7)): the default queue sends it before the test's own flood
-# linux/tcp.h. Where the flood has filled a queue on the way, most packets of this connection may be lost, too. TCP
+# linux/tcp.h. If the flood has filled a queue on the way, most packets of this connection may be lost, too. TCP
 # doubles its wait after each loss, which would leave five attempts in half a minute.
 _TCP_THIN_LINEAR_TIMEOUTS: Final = 16
 _TCP_RTO_MAX_MS: Final = 44  # Linux 6.15
@@ -33,78 +32,56 @@ _IPV4_PARTS: Final = 2
 class ControlConnection(asyncio.Protocol):
     """One end of a control connection. Pings are answered here; all other messages are for `receive`.
 
-    `initial_bytes` were read from the socket before it became this connection; `channel_binding` is the fingerprint
-    of the far end's certificate, where there is one. Call `aclose` at the end.
+    `machine` has taken the bytes that were read from the socket before it became this connection. `channel_binding`
+    is the fingerprint of the far end's certificate, if it has one. Call `aclose` at the end.
     """
 
-    def __init__(self, end: End, initial_bytes: bytes = b"", channel_binding: bytes = b"") -> None:
-        self._machine = ControlStateMachine(end)
+    def __init__(
+        self, end: End, machine: ControlStateMachine | None = None, *, channel_binding: bytes = b""
+    ) -> None:
+        self.machine = machine or ControlStateMachine(end)
         self.channel_binding = channel_binding
-        self._machine.receive_data(initial_bytes)
         self._transport: asyncio.Transport | None = None
         self._inbox: asyncio.Queue[Message | LinkgaugeError] = asyncio.Queue()
         self._deliver: Callable[[Message | LinkgaugeError], None] = self._inbox.put_nowait
         self._closed = asyncio.get_running_loop().create_future()
         self._addresses: dict[str, tuple[str | int, ...]] = {}
         self._is_choked = False
-        self._shared_secret = b""
-        self._arrival_ns = time.monotonic_ns()  # of the latest bytes, whoever sent them
-        self.last_received_ns = self._arrival_ns
+        self.last_received_ns = time.monotonic_ns()
         self.sent_bytes = 0  # of messages, since the connection was made
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the socket up and send the machine's first bytes."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none of asyncio's classes
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not one of asyncio's classes
         # Now: uvloop raises ValueError for the addresses of a connection that the other end has reset.
         self._addresses = {name: _address_of(transport, name) for name in ("peername", "sockname", "data_address")}
         sock: socket.socket | None = transport.get_extra_info("socket")
-        if sock is not None:  # None where ssh carries the connection
+        if sock is not None:  # None if ssh carries the connection
             _prefer(sock)
-        self._flush()
+        self.flush()
 
     def data_received(self, data: bytes) -> None:
         """Feed the machine, answer pings, and deliver all other messages."""
-        self._arrival_ns = time.monotonic_ns()
-        self._machine.receive_data(data)
-        messages = self._machine.messages_received()
+        self.machine.receive_data(data)
+        messages = self.machine.messages_received()
         # Between two ends with a key, bytes that prove nothing are no sign of life: anybody can send them.
-        if messages or not self._machine.requires_codes:
-            self.last_received_ns = self._arrival_ns
+        if messages or not self.machine.requires_codes:
+            self.last_received_ns = time.monotonic_ns()
         for message in messages:
             if isinstance(message, Ping):
                 if not self._is_choked:  # a peer that does not read gets no queue of answers
                     self.try_send(Pong(message.serial))
             elif not isinstance(message, Pong):
                 self._deliver(message)
-        self._flush()
-        if self._machine.error is not None:
-            _log.debug("the conversation failed: %s", self._machine.error)
-            self._deliver(self._machine.error)
+        self.flush()
+        if self.machine.error is not None:
+            _log.debug("the conversation failed: %s", self.machine.error)
+            self._deliver(self.machine.error)
             self.close()
-
-    def apply_limits(self, limits: Limits) -> None:
-        """Enforce an endpoint's limits of message length and rate on the other end."""
-        bucket = TokenBucket(limits.messages_s, self._arrival_ns)
-
-        connection = weakref.proxy(self)  # otherwise the machine would lead back here: a cycle
-
-        def charge() -> None:
-            if not bucket.take(connection._arrival_ns):  # noqa: SLF001 - it is this connection
-                raise LimitReached("too many messages in a second", "messages_s", limits.messages_s)
-
-        self._machine.apply_limits(limits.message_bytes, charge)
-
-    def authenticate_messages(self, shared_secret: bytes) -> None:
-        """Prove the origin of every message after the handshake's proofs, at both ends, with their shared secret.
-
-        The near end calls it before it sends its proof, the far end once it has checked that proof.
-        """
-        self._shared_secret = shared_secret
-        self._machine.authenticate_frames(shared_secret)
 
     def derive_run_secret(self, nonce: bytes) -> RunSecret:
         """Return the secret of the run that `Open` asked for, with the far end's nonce for it."""
-        return RunSecret(self._shared_secret, nonce, self._machine.open_frame)
+        return RunSecret(self.machine.shared_secret, nonce, self.machine.open_frame)
 
     def pause_writing(self) -> None:
         """Stop answering pings: the other end does not read."""
@@ -116,23 +93,23 @@ class ControlConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Deliver the error that ended the connection."""
-        self._machine.receive_eof()
+        self.machine.receive_eof()
         reason = "it closed the connection" if exc is None else str(exc)
         if isinstance(exc, OSError):
             reason = explain_os_error(exc)
         _log.debug("the control connection ended: %s", reason)
-        self._deliver(self._machine.error or ConnectionClosed(reason))
+        self._deliver(self.machine.error or ConnectionClosed(reason))
         if not self._closed.done():
             self._closed.set_result(None)
 
     def send(self, message: Message) -> None:
-        """Send a message; raise LocalProtocolError where the conversation does not allow it now."""
-        self._machine.send(message)
-        self._flush()
+        """Send a message; raise LocalProtocolError if the conversation does not allow it now."""
+        self.machine.send(message)
+        self.flush()
 
     def try_send(self, message: Message) -> bool:
         """Send a message if the conversation allows it now, and return whether it did."""
-        if not self._machine.may_send(type(message)) or self.is_closing:
+        if not self.machine.may_send(type(message)) or self.is_closing:
             return False
         self.send(message)
         return True
@@ -165,12 +142,7 @@ class ControlConnection(asyncio.Protocol):
     @property
     def is_greeted(self) -> bool:
         """Whether the other end has greeted as a linkgauge does."""
-        return self._machine.is_greeted
-
-    @property
-    def transcript(self) -> bytes:
-        """The bytes of both ends before the first proof."""
-        return self._machine.transcript
+        return self.machine.is_greeted
 
     @property
     def certificate(self) -> bytes | None:
@@ -224,7 +196,7 @@ class ControlConnection(asyncio.Protocol):
             self._transport.abort()
 
     async def aclose(self, deadline_s: float = 1.0) -> None:
-        """Close and wait; abort the connection where the peer does not read the queue in time."""
+        """Close and wait; abort the connection if the peer does not read the queue in time."""
         self.close()
         try:
             async with asyncio.timeout(deadline_s):
@@ -244,13 +216,25 @@ class ControlConnection(asyncio.Protocol):
         self._deliver(ConnectionClosed("this end closed the connection"))
         self._transport = None
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what the machine has to send; call it after the machine was used directly."""
         if self._transport is None:
             return  # not connected yet: the bytes stay in the machine
-        data = self._machine.data_to_send()
+        data = self.machine.data_to_send()
         if data and not self._transport.is_closing():
             self.sent_bytes += len(data)
             self._transport.write(data)
+
+
+def limit_messages(machine: ControlStateMachine, limits: Limits) -> None:
+    """Enforce an endpoint's limits of message length and rate on the other end of a conversation."""
+    bucket = TokenBucket(limits.messages_s, time.monotonic_ns())
+
+    def charge() -> None:
+        if not bucket.take(time.monotonic_ns()):
+            raise LimitReached("too many messages in a second", "messages_s", limits.messages_s)
+
+    machine.apply_limits(limits.message_bytes, charge)
 
 
 def _prefer(sock: socket.socket) -> None:
@@ -271,7 +255,7 @@ def _prefer(sock: socket.socket) -> None:
 
 
 def _address_of(transport: asyncio.BaseTransport, name: str) -> tuple[str | int, ...]:
-    """Return a socket address that a transport has by this name; () where it has none, or none any more."""
+    """Return the socket address that a transport has by this name; () if it has none, or none any more."""
     with contextlib.suppress(OSError, ValueError):
         return transport.get_extra_info(name) or ()
     return ()

@@ -1,8 +1,8 @@
 """Dead peer detection, by control messages and by payload.
 
-Pure: time is an argument. Between two ends with a key only messages that provably come from the other end are signs
-of life (connection.py). The control connection of a run may be silent because its packets wait in a queue that
-the run's own payload fills; so payload that moves counts as a sign of life as well, for some time.
+Pure: time is an argument. Between two ends with a key, only messages that provably come from the other end are
+signs of life (connection.py). The control connection of a run may be silent because its packets wait in a queue
+that the run's own payload fills. So moving payload counts as a sign of life as well, for some time.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from ..model.plan import SECOND_NS
 
 PING_INTERVAL_S: Final = 1.0
 SILENCE_TIMEOUT_NS: Final = 4 * SECOND_NS  # a sample is due every interval and a pong every second
-MAX_SILENCE_NS: Final = 30 * SECOND_NS  # payload may be on its way from buffers for a while, not longer
+MAX_SILENCE_NS: Final = 30 * SECOND_NS  # payload may leave buffers for a while, not longer
 KEEPALIVE_INTERVAL_S: Final = 0.4
 DEAD_PEER_CHECK_S: Final = 0.2
 DEAD_PEER_TIMEOUT_NS: Final = 1_250_000_000
 SSH_SILENCE_TIMEOUT_NS: Final = 3 * SECOND_NS  # only for a far end that ends by itself
 _LATE_NS: Final = 500_000_000
-_NEWS_NS: Final = 50_000_000  # the kernel tells of the last packet in ticks of its own
+_NEWS_NS: Final = 50_000_000  # the kernel gives the time of the last packet in ticks
 
 
 class LivenessProblem(StrEnum):
@@ -53,7 +53,8 @@ class Liveness:
     def find_problem(self, now_ns: int, last_received_ns: int) -> LivenessProblem | None:
         """Return the problem of an end, if any; call it after `check_timeout` returned None.
 
-        Payload moves if some did once the silence was long: the last of a dead link is as old as its silence.
+        Payload moves if some moved after the silence had become long: a dead link's last payload is as old as its
+        silence.
         """
         if now_ns - last_received_ns > SILENCE_TIMEOUT_NS:
             is_moving = self.last_progress_ns - last_received_ns > SILENCE_TIMEOUT_NS
@@ -63,11 +64,11 @@ class Liveness:
 
 @dataclass(slots=True)
 class DeadPeerDetector:
-    """Detects within two seconds of load that the near end of a far end started by ssh is gone.
+    """Detects, within two seconds of load, that the near end has gone which started this far end by ssh.
 
-    Anything that arrives is a sign of life, on the control connection or on any data connection, acknowledgements
-    included: on a full link a message may be seconds late, and they are not. Time in which this process did not run
-    is not counted: bytes that arrived meanwhile are still unread.
+    Anything that arrives is a sign of life, on the control connection or on any data connection. Acknowledgements
+    count: on a full link a message may be seconds late, and they are not. Time in which this process did not run
+    does not count: bytes that arrived meanwhile are still unread.
     """
 
     last_check_ns: int

@@ -1,8 +1,8 @@
 """Several control connections over one pair of byte streams, such as those of a program that ssh runs.
 
-A frame is a channel's number, a length, and so many bytes; a frame without bytes closes the channel. The connecting
-end opens a channel by sending its first frame; numbers only rise. Frames of channel 0 are keepalives. Each channel
-is a transport like that of a TCP connection, so a ControlConnection needs to know no difference.
+A frame is a channel's number, a length, and that many bytes. A frame without bytes closes the channel. The
+connecting end opens a channel by sending its first frame; numbers only rise. Frames of channel 0 are keepalives.
+Each channel is a transport like a TCP connection's, so a ControlConnection does not see the difference.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class Mux(asyncio.Protocol):
         accept: returns the protocol of a channel that the other end opens; None refuses them.
         on_lost: is called once when the streams have ended.
         extra: the `get_extra_info` of every channel.
-        why_lost: returns a better cause than the streams know, if any.
+        why_lost: returns a better cause than the error of the streams, if there is one.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Mux(asyncio.Protocol):
     # The streams
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the first transport: where reading and writing have one each, connect the writing one first."""
+        """Keep the first transport. If reading and writing have one each, connect the writing one first."""
         if self._transport is None:
             self._transport = cast("asyncio.WriteTransport", transport)
 

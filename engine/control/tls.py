@@ -1,7 +1,7 @@
 """TLS for the control connection, for an endpoint with a certificate that the near end knows by its fingerprint.
 
-There is no certificate authority: a fingerprint that a person carried from host to host says more than a name. It
-is part of the proofs of the key as well (`channel_binding`, auth.py). Data connections do not use TLS.
+There is no certificate authority: a fingerprint that the user carried from host to host proves more than a name. It
+is part of the proofs of the key as well (`channel_binding`, model/shared_key.py). Data connections do not use TLS.
 """
 
 import asyncio
@@ -10,17 +10,14 @@ import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
-from ..host.event_loop import wait_until_readable
 from ..host.saved_files import explain_exposure
 from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError, explain_os_error
 from ..model.peer import Peer
 from ..model.plan import End
-from ..protocol.auth import constant_time_equal
+from ..model.shared_key import constant_time_equal
 from .connection import ControlConnection
-
-TLS_HANDSHAKE_RECORD: Final = b"\x16"  # the first byte of a TLS connection (RFC 8446, section 5.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class Certificate:
 
     @classmethod
     def load(cls, certificate: Path, key: Path) -> Self:
-        """Read PEM files; raise TlsError where they are invalid or no pair, or where others can read the key."""
+        """Read PEM files; raise TlsError if they are invalid or not a pair, or if others can read the key."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         try:
@@ -64,14 +61,8 @@ def _no_password() -> str:
 
 
 def format_fingerprint(fingerprint: bytes) -> str:
-    """Return a fingerprint in the form in which it is printed and typed."""
+    """Return a fingerprint as it is printed and typed."""
     return fingerprint.hex()
-
-
-async def is_client_hello(sock: socket.socket) -> bool:
-    """Return whether an accepted connection begins with TLS; waits for its first byte and leaves it unread."""
-    await wait_until_readable(sock)
-    return sock.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE_RECORD
 
 
 async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> ControlConnection:

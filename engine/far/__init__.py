@@ -4,5 +4,6 @@ May import model, protocol, host, control, metering, workloads and workers. Trav
 
 Public: `endpoint` (Endpoint, serve_endpoint), `listener` (listen and systemd's side), `loopback`
 (embedded_endpoint), `status` (EndpointStatus, ClientStatus, RunStatus, LogEntry, LogSink). Within: `clients`,
-`client_service`, `base_run` (what a run has, whoever its near end is), `run`.
+`acceptor`, `unproved_connections`, `client_service`, `base_run` (what runs of linkgauge and of iperf3 share),
+`run`.
 """

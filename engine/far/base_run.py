@@ -1,4 +1,4 @@
-"""What every run at an endpoint has, whoever its near end is: workers, a watch over its limits, an end, a turn."""
+"""What runs of linkgauge and of iperf3 share at an endpoint: workers, a watch over limits, an end, a turn."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from .clients.admission import Grant
 from .datagram_limits import DatagramLimits, DatagramTraffic
 from .status import RunStatus
 
-_OVERTIME_NS: Final = 30 * SECOND_NS  # after a run's duration, for a near end that does not stop it
+_OVERTIME_NS: Final = 30 * SECOND_NS  # beyond a run's duration, if the near end does not stop it
 _log = logging.getLogger(__name__)
 
 
@@ -27,12 +27,12 @@ class BaseFarRun(ABC):
 
     pool: WorkerPool
     LOOK_S: float
-    """The pause between two looks of the watch."""
+    """The pause between two checks by the watch."""
 
     def __init__(self, plan: Plan, grant: Grant) -> None:
         """Make a run that has no workers yet, of a plan that the endpoint has granted."""
         limits = grant.limits
-        self.rate_bit_s = 0  # between the last two looks
+        self.rate_bit_s = 0  # between the last two checks
         self.on_start: Callable[[], None] | None = None  # called when payload begins to flow
         self._plan, self._settings, self._limits, self.turn = plan, plan.settings, limits, grant.turn
         self._datagram_limits = DatagramLimits(limits, plan.workload)
@@ -53,7 +53,7 @@ class BaseFarRun(ABC):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is over, and only gives back what it has."""
+        """Whether it is over, and only releases its resources."""
         return self._ending.done()
 
     @property
@@ -86,7 +86,7 @@ class BaseFarRun(ABC):
         """Serve the near end until the run ends, and tell it the end."""
 
     async def _serve(self, conversation: Coroutine[Any, Any, None]) -> RunEnd:
-        """Return the end of the run: a conversation with the near end, the watch or anybody else ends it."""
+        """Return the end of the run. A conversation with the near end, the watch or another caller ends it."""
         tasks = [asyncio.create_task(work) for work in (conversation, self._watch())]
         try:
             done, _ = await asyncio.wait({self._ending, *tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -110,7 +110,7 @@ class BaseFarRun(ABC):
 
     @abstractmethod
     def _handle_worker_event(self, event: SessionEvent) -> None:
-        """Act on what a worker says of a session."""
+        """Act on a worker's event of a session."""
 
     @abstractmethod
     def _look(self, now_ns: int, total_bytes: int) -> None:
@@ -132,7 +132,7 @@ class BaseFarRun(ABC):
         self._background.append(asyncio.create_task(work))
 
     async def _watch(self) -> None:
-        """End the run when it exceeds a limit, or its near end has vanished or does not end it."""
+        """End the run if it exceeds a limit, or if its near end has vanished or does not end it."""
         then_ns, total_bytes = time.monotonic_ns(), 0
         traffic = DatagramTraffic(self._limits, then_ns) if self.has_datagrams else None
         while True:
@@ -150,7 +150,7 @@ class BaseFarRun(ABC):
             self._look(now_ns, total_bytes)
 
     def _check_limits(self, now_ns: int, traffic: DatagramTraffic | None, counters: SharedCounters) -> None:
-        """Raise LimitReached where more arrives, or for longer, than the limits allow."""
+        """Raise LimitReached if more arrives, or for longer, than the limits allow."""
         if traffic is not None:
             traffic.check_counters(now_ns, counters)
         longest_s, limit = self._datagram_limits.longest_s

@@ -15,6 +15,7 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult, handshake_as_far
 from ..control.keepalive import MAX_SILENCE_NS, PING_INTERVAL_S
+from ..control.key_proof import KeyCheck
 from ..model.errors import (
     AddressRefused,
     ConnectionClosed,
@@ -26,10 +27,10 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.events import Reason, RunEnd
-from ..model.peer import SharedKey
 from ..model.plan import SECOND_NS, Mode, Plan
+from ..model.shared_key import SharedKey
 from ..protocol.messages import Open, Ping, Ready, Refuse
-from ..workloads.mode_trial import ModeChooser
+from ..workloads.fastest_mode import ModeChooser
 from .base_run import BaseFarRun
 from .clients.admission import Admission, Grant
 from .clients.admitted_client import AdmittedClient
@@ -43,13 +44,13 @@ _CLOSE_DEADLINE_S: Final = 10.0  # as long as the client waits for the end of it
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """What all clients of an endpoint share.
+    """The state that all clients of an endpoint share.
 
     Args:
         admission: the clients and the limits.
         registry: the current runs by their tag, for data connections.
         log: receives the entries of the event log.
-        mode_chooser: chooses how this host sends where a plan names no mode; None copies.
+        mode_chooser: chooses how this host sends if a plan names no mode; None copies.
     """
 
     admission: Admission = field(default_factory=Admission)
@@ -61,7 +62,7 @@ class ServiceContext:
 async def serve_client(
     control: ControlConnection,
     context: ServiceContext,
-    get_key: Callable[[], SharedKey | None] = lambda: None,
+    check: KeyCheck,
     on_admitted: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve one near end from its handshake to the end of its run. Never raises because of what it sends.
@@ -69,12 +70,12 @@ async def serve_client(
     Args:
         control: the connection to the near end, before the handshake.
         context: what it shares with other clients.
-        get_key: returns the key that the near end must prove at this moment; None serves everybody.
+        check: checks the near end's key, or has checked it.
         on_admitted: called once the near end has proved the key and is admitted.
     """
     address, log = format_host(control.peer_address) if control.peer_address else None, context.log
     with contextlib.ExitStack() as stack:
-        service = _ClientService(control, address, context, get_key, stack)
+        service = _ClientService(control, address, context, check, stack)
         try:
             await service.serve(on_admitted)
         except AddressRefused as error:
@@ -97,12 +98,12 @@ async def serve_client(
 
 @dataclass(slots=True)
 class _ClientService:
-    """One client on its way to its run. What it takes from the endpoint, `stack` gives back."""
+    """One client on its way to its run. `stack` gives back what the client takes from the endpoint."""
 
     control: ControlConnection
     address: str | None
     context: ServiceContext
-    get_key: Callable[[], SharedKey | None]
+    check: KeyCheck
     stack: contextlib.ExitStack
     key: SharedKey | None = None
 
@@ -112,7 +113,7 @@ class _ClientService:
         clients: list[AdmittedClient] = []
 
         def admit() -> None:
-            self.key = self.get_key()
+            self.key = self.check.get_key()
             clients.append(self.stack.enter_context(admission.admit(self.address or "", time.monotonic_ns())))
             on_admitted()
             self.context.log(LogEntry("admitted", "admitted", client=self.address))
@@ -120,7 +121,7 @@ class _ClientService:
         if self.address is not None:
             admission.check_address(self.address)
         async with _deadline(limits.handshake_s, "handshake_s"):
-            ends = await handshake_as_far(self.control, self.get_key, admit)
+            ends = await handshake_as_far(self.control, self.check, admit)
         clients[0].hostname = ends.near.hostname
         async with _deadline(limits.idle_s, "idle_s"):
             message = await self.control.receive()
@@ -168,7 +169,7 @@ class _ClientService:
         admission = self.context.admission
         if self.address is not None:
             admission.check_address(self.address)
-        _check_same_key(self.key, self.get_key())
+        _check_same_key(self.key, self.check.get_key())
         admission.check_plan(plan, admission.carried_bit_s)
 
 
@@ -198,9 +199,9 @@ async def _take_turn(control: ControlConnection, admission: Admission, client: A
 
 
 async def _await_close(control: ControlConnection) -> None:
-    """Wait until the client has closed: what it still sends would reset the connection, and with it the run's end.
+    """Wait until the client has closed: bytes that it still sends would reset the connection and its last message.
 
-    On a slow link the end is seconds behind what this end has sent of the payload.
+    On a slow link, the end arrives seconds later, behind this end's payload.
     """
     with contextlib.suppress(LinkgaugeError, TimeoutError):
         async with asyncio.timeout(_CLOSE_DEADLINE_S):
@@ -209,14 +210,14 @@ async def _await_close(control: ControlConnection) -> None:
 
 
 def _check_alive(control: ControlConnection) -> None:
-    """Raise SilentPeer if a client that waits has answered nothing for long."""
+    """Raise SilentPeer if a waiting client has not answered for long."""
     silent_ns = time.monotonic_ns() - control.last_received_ns
     if silent_ns > MAX_SILENCE_NS:
         raise SilentPeer(f"nothing received for {silent_ns / SECOND_NS:.0f} s")
 
 
 def _check_same_key(proved: SharedKey | None, current: SharedKey | None) -> None:
-    """Raise RequestDeclined if the endpoint has another key than the one that a client proved."""
+    """Raise RequestDeclined if the endpoint's key is not the one that the client proved."""
     if current is not None and (proved is None or proved.reveal() != current.reveal()):
         raise RequestDeclined("its key has changed since you connected; connect again with the new key")
 
@@ -242,8 +243,8 @@ async def carry_out(
 ) -> RunEnd:
     """Carry out a client's run, with the entries of its beginning and end in the log; return its end.
 
-    It is the client's meanwhile. Its bytes are those of an ended run from there on, and nobody reads its counters.
-    One that ends in order without payload was a probe. Call it within the block of the run's pool.
+    Meanwhile it is the client's run. Afterwards its bytes count as an ended run's, and its counters are not read
+    any more. A run that ends in order without payload was a probe. Call this within the block of the run's pool.
     """
     address = client.address or None
 

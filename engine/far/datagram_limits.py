@@ -1,21 +1,21 @@
-"""The limits of UDP payload at an endpoint: what a plan may ask for, and what may go in and out.
+"""The limits of UDP payload at an endpoint, for plans, for senders and for receivers.
 
-TCP slows down where a path is too narrow, and UDP does not. So an endpoint has limits for it: a plan over them is
-refused, a sender of this end stays below them, and a run whose receiver here gets more is ended.
+TCP slows down on a narrow path, and UDP does not. So an endpoint has limits for it: it refuses a plan over them,
+its senders stay below them, and it ends a run that brings more.
 """
 
 from dataclasses import replace
 from typing import Final
 
 from ..metering.shared_counters import SharedCounters
-from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ..model.errors import LimitReached
 from ..model.limits import Limits
 from ..model.plan import MIN_RATE_BIT_S, SECOND_NS, Direction, Plan, Settings
+from ..model.session_counters import DATAGRAM_COUNTER_NAMES
 from ..model.workload import Workload
 
-_TOLERANCE: Final = 1.02  # one end's second is not the other's
-_FREE_BIT_S: Final = 200 * 10**9  # no host sends as much: a sender without a rate need not be paced
+_TOLERANCE: Final = 1.02  # the clocks of both ends differ
+_FREE_BIT_S: Final = 200 * 10**9  # no host sends as much, so a sender without a rate needs no pacing
 _FREE_PACKETS_S: Final = 50_000_000
 _ARRIVALS: Final = [DATAGRAM_COUNTER_NAMES.index(name) for name in ("received", "duplicates", "late")]
 _LEAST_AUTO_BYTES: Final = 1_232  # of UDP in the smallest packet that every IPv6 path carries (RFC 8200, section 5)
@@ -30,7 +30,7 @@ class DatagramLimits:
 
     @property
     def longest_s(self) -> tuple[int, str]:
-        """The longest duration of the run, and the limit that says so."""
+        """The longest duration of the run, and the name of its limit."""
         limits = self._limits
         if self._has_datagrams and limits.udp_duration_s < limits.duration_s:
             return limits.udp_duration_s, "udp_duration_s"
@@ -44,7 +44,7 @@ class DatagramLimits:
         self.check_settings(plan.settings)
 
     def check_settings(self, settings: Settings) -> None:
-        """Raise LimitReached if settings ask for more bits or packets a second; without a rate they do not."""
+        """Raise LimitReached if settings ask for too many bits or packets a second. Without a rate they do not."""
         rate_bit_s, limits = settings.rate_bit_s, self._limits
         if not self._has_datagrams or rate_bit_s is None:
             return
@@ -80,9 +80,9 @@ class DatagramLimits:
 
 
 class DatagramTraffic:
-    """Watches what one direction brings to this end, and tells when it is more than the limits allow.
+    """Watches the payload that one direction brings to this end, and tells if it exceeds the limits.
 
-    What exceeds a limit adds up, and the excess of a second is too much: counters are as old as an interval, and
+    The excess over a limit adds up, and a second's worth is too much: counters are as old as an interval, and
     pacing catches up.
     """
 
@@ -93,7 +93,7 @@ class DatagramTraffic:
         self._excess_bits = self._excess_packets = 0.0
 
     def check_counters(self, now_ns: int, counters: SharedCounters) -> None:
-        """Take in what the near end's sessions have brought; raise LimitReached where it is too much."""
+        """Take in the payload of the near end's sessions; raise LimitReached if it is too much."""
         packets = sum(
             sum(filter(None, map(values.__getitem__, _ARRIVALS)))
             for session in counters.used_sessions(Direction.OUT)
@@ -102,7 +102,7 @@ class DatagramTraffic:
         self.check(now_ns, counters.flow_bytes(Direction.OUT), packets)
 
     def check(self, now_ns: int, total_bytes: int, total_packets: int) -> None:
-        """Take in the counts since the start of the run; raise LimitReached where they are too many."""
+        """Take in the counts since the start of the run; raise LimitReached if they are too many."""
         limits, bits = self._limits, total_bytes * 8
         seconds = max(0.001, (now_ns - self._then_ns) / SECOND_NS)
         new_bits, new_packets = bits - self._bits, total_packets - self._packets

@@ -1,8 +1,8 @@
 """The UDP side of an endpoint's port: it challenges, checks cookies, and makes the sockets of UDP sessions.
 
-It keeps nothing for an address that has not echoed its cookie, answers no stranger, and no answer is longer than
-what it answers (protocol/datagram_handshake.py). A session has a socket of its own, with the same local address and
-port, connected to the client: from then on the kernel passes the client's datagrams there.
+It keeps no state for an address that has not echoed its cookie, does not answer strangers, and its answers are not
+longer than the questions (protocol/datagram_handshake.py). A session has a socket of its own, with the same local
+address and port, connected to the client: from then on the kernel passes the client's datagrams there.
 """
 
 import os
@@ -36,14 +36,14 @@ _SECRET_BYTES: Final = 32
 
 
 class DatagramRun(Protocol):
-    """The part of a run that takes its sessions' sockets."""
+    """The part of a run that takes over its sessions' sockets."""
 
     def takes_datagrams_of(self, session: int) -> bool:
         """Return whether a session, or a probe of that number, has a UDP socket."""
         ...
 
     async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
-        """Take over the connected socket of a session; raise LinkgaugeError where its token is not valid."""
+        """Take over the connected socket of a session; raise LinkgaugeError if its token is not valid."""
         ...
 
 

@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
 from ..model.errors import LinkgaugeError, explain_os_error
-from ..model.peer import unmap_ip_address
+from ..model.ip_address import unmap_ip_address
 from .status import LogEntry, LogSink
 
 SocketAddress = tuple[Any, ...]
@@ -54,7 +54,7 @@ class DatagramPort:
         return self._sock is not None
 
     def open(self, listener: socket.socket) -> None:
-        """Open the port at the address and port of a listening TCP socket; raise OSError where it is taken."""
+        """Open the port at the address and port of a listening TCP socket; raise OSError if it is taken."""
         self._sock = open_beside(listener)
         self._number = listener.getsockname()[1]
         asyncio.get_running_loop().add_reader(self._sock, self._read)
@@ -81,7 +81,7 @@ class DatagramPort:
     ) -> tuple[socket.socket, list[tuple[bytes, SocketAddress]]]:
         """Return a socket of this port that is connected to a client, and what others sent to it before it was.
 
-        Raises OSError where the kernel has no such socket.
+        Raises OSError if the kernel has no such socket.
         """
         return open_connected(source, local_host, self._number)
 
@@ -130,7 +130,7 @@ class DatagramService(ABC):
         return self._port.is_open
 
     def open(self, listener: socket.socket) -> None:
-        """Open the UDP port at the address and port of a listening TCP socket; log it where that is impossible."""
+        """Open the UDP port at the address and port of a listening TCP socket; log it if that is impossible."""
         try:
             self._port.open(listener)
         except OSError as error:
@@ -155,7 +155,7 @@ class DatagramService(ABC):
     def _connect(
         self, source: SocketAddress, local_host: str | None, client: str
     ) -> tuple[socket.socket, list[tuple[bytes, SocketAddress]]] | None:
-        """Return what `DatagramPort.open_connected` does; reject the client where that is impossible."""
+        """Return what `DatagramPort.open_connected` does; reject the client if that is impossible."""
         try:
             return self._port.open_connected(source, local_host)
         except OSError as error:
@@ -163,7 +163,7 @@ class DatagramService(ABC):
             return None
 
     def _pass_on(self, sock: socket.socket, client: str, attach: Callable[[], Awaitable[None]]) -> None:
-        """Have `attach` take over a connected socket, in the background; reject the client where it raises."""
+        """Have `attach` take over a connected socket, in the background; reject the client if it raises."""
         task = asyncio.create_task(self._await_attached(attach, client))
         self._attaching.add(task)
 
@@ -186,7 +186,7 @@ def _rejection(client: str, why: str) -> LogEntry:
 
 
 def open_beside(listener: socket.socket) -> socket.socket:
-    """Return a UDP socket at a listening TCP socket's address, port and families; raise OSError where taken."""
+    """Return a UDP socket at a listening TCP socket's address, port and families; raise OSError if it is taken."""
     sock = socket.socket(listener.family, socket.SOCK_DGRAM)
     try:
         sock.setblocking(False)
@@ -213,7 +213,7 @@ def open_connected(
 
     Args:
         source: The client's address, as the listening socket reports it.
-        local_host: The address of this host that the client sent to; None where the kernel does not tell.
+        local_host: The address of this host that the client sent to; None if the kernel does not tell.
         port: The port that the client sent to.
 
     Raises:
@@ -244,12 +244,12 @@ def open_connected(
 
 
 def share_port(sock: socket.socket) -> None:
-    """Let the sockets of one user, and of nobody else, have the same port (socket(7), SO_REUSEPORT)."""
+    """Let sockets of the same user alone have the same port (socket(7), SO_REUSEPORT)."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
 
 
 def local_host_of(ancillary: list[tuple[int, int, bytes]]) -> str | None:
-    """Return the address of this host that a datagram was sent to; None where the kernel does not tell."""
+    """Return the address of this host that a datagram was sent to; None if the kernel does not tell."""
     for level, kind, data in ancillary:
         if level == socket.IPPROTO_IP and kind == _IP_PKTINFO and len(data) == _IPV4_INFO.size:
             return str(IPv4Address(_IPV4_INFO.unpack(data)[1]))

@@ -5,13 +5,19 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Final, Self
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Self
 
-from ..control.connection import ControlConnection
-from ..control.handshake import encode_refusal, read_connection_header, refuse
-from ..control.tls import Certificate, is_client_hello
+from ..control.connection import ControlConnection, limit_messages
+from ..control.identification import (
+    Identification,
+    Identity,
+    ProvedControl,
+    encode_refusal,
+    refuse,
+)
+from ..control.key_proof import KeyCheck
+from ..control.tls import Certificate
 from ..model.errors import (
     LinkgaugeError,
     RemoteProtocolError,
@@ -20,11 +26,13 @@ from ..model.errors import (
 )
 from ..model.events import EndText, Reason
 from ..model.limits import Limits
-from ..model.peer import DEFAULT_PORT, SharedKey
+from ..model.peer import DEFAULT_PORT
 from ..model.plan import End
-from ..protocol.preamble import CONTROL_KIND, DataHello, encode_preamble
+from ..model.shared_key import SharedKey
+from ..protocol.preamble import DataHello
+from ..protocol.state_machine import ControlStateMachine
 from ..workers.fork_client import ForkServerLease
-from ..workloads.mode_trial import ModeChooser
+from ..workloads.fastest_mode import ModeChooser
 from .acceptor import Acceptor
 from .client_service import ServiceContext, serve_client
 from .clients.admission import Admission
@@ -32,11 +40,10 @@ from .clients.admitted_client import CurrentRun
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen
-from .pending import PendingConnection, PendingConnections, busy_error
 from .run import RunRegistry
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
+from .unproved_connections import UnprovedConnection, UnprovedConnections
 
-_GIVE_FINGERPRINT: Final = "it requires TLS: give the fingerprint that it prints, with --tls-fingerprint"
 _SHUTDOWN_DEADLINE_S: Final = 3.0
 _log = logging.getLogger(__name__)
 
@@ -69,7 +76,7 @@ class Endpoint:
             key: the key that clients must prove; None serves everybody.
             limits: the limits for clients and runs; None takes the defaults.
             certificate: the certificate for TLS; None serves without TLS.
-            mode_chooser: chooses how this host sends where a plan names no mode; None copies.
+            mode_chooser: chooses how this host sends if a plan names no mode; None copies.
         """
         self.admission = Admission(limits)
         self.mode_chooser = mode_chooser
@@ -82,8 +89,8 @@ class Endpoint:
         self._context = ServiceContext(self.admission, self._registry, self.log, mode_chooser)
         self._datagrams = DatagramListener(self._registry, self.admission, self.log)
         self._tasks: set[asyncio.Task[None]] = set()
-        self.pending = PendingConnections(self.admission)
-        self._acceptor = Acceptor(listener, self.pending, self.log, self._serve, _refuse, self.track)
+        self.unproved = UnprovedConnections(self.admission, self._encode_refusal)
+        self._acceptor = Acceptor(listener, self.unproved, self.log, self._identify, refuse, self.track)
         self._fork_server: ForkServerLease | None = None
         self._no_runs = asyncio.Event()
 
@@ -125,14 +132,15 @@ class Endpoint:
 
     def serve_connection(self, control: ControlConnection) -> None:
         """Serve a control connection from elsewhere than the listening socket. It needs no key."""
-        self.track(asyncio.create_task(serve_client(control, self._context)))
+        check = KeyCheck(control.machine, lambda: None)
+        self.track(asyncio.create_task(serve_client(control, self._context, check)))
 
     def get_status(self) -> EndpointStatus:
         """Return the endpoint's clients, their runs, its limits and its totals at this moment."""
         return EndpointStatus(
             time.monotonic_ns(),
             tuple(client.get_status() for client in self.admission.admitted_clients),
-            self.pending.total,
+            self.unproved.total,
             self.admission.limits,
             self.admission.is_closed,
             self._event_log.counts.read(),
@@ -168,83 +176,82 @@ class Endpoint:
         if not self._current_runs:
             self._no_runs.set()
 
-    async def _serve(self, connection: PendingConnection) -> None:
-        """Read a connection's first bytes, and serve it as a control or as a data connection."""
-        connection.is_served = True
-        if self.certificate is None:  # to a client of TLS they would be no words
-            connection.last_words = _busy_words(self.admission.limits.pending)
-        sock, client = connection.sock, connection.client
-        deadline_s = self.admission.limits.handshake_s
+    def _identify(self, connection: UnprovedConnection) -> Coroutine[Any, Any, None] | None:
+        """Read what a connection has sent; return the coroutine that serves it once it has identified itself."""
+        identification = connection.identification
+        if identification is None:
+            identification = connection.identification = Identification(
+                connection.sock,
+                lambda: self.key,
+                self.admission.limits,
+                has_tls=self.certificate is not None,
+                accepts_control=self.accepts_control,
+            )
+            connection.encode_refusal = identification.encode_refusal
         try:
-            control = await self._identify(connection, deadline_s)
+            identity = identification.read()
+        except (LinkgaugeError, OSError):
+            connection.last_words = identification.last_words
+            raise
+        if identity is None:
+            return None
+        if isinstance(identity, DataHello):
+            if identity.run_tag not in self._registry:
+                raise RemoteProtocolError("a data connection of an unknown test")
+            self.unproved.discard(connection)
+        return self._serve(connection, identity)
+
+    def _encode_refusal(self, why: RequestDeclined) -> bytes:
+        """Return the words for a connection that was not read from; a client of TLS would not understand any."""
+        return b"" if self.certificate is not None else encode_refusal(str(why), "limit")
+
+    async def _serve(self, connection: UnprovedConnection, identity: Identity) -> None:
+        """Serve a connection as a control or as a data connection."""
+        connection.is_served = True
+        sock, deadline_s = connection.sock, self.admission.limits.handshake_s
+        try:
+            async with asyncio.timeout(deadline_s):
+                check = await self._open(connection, identity)
         except (LinkgaugeError, OSError) as error:
             sock.close()
-            timed_out = isinstance(error, TimeoutError)
             reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
-            if timed_out:
+            if isinstance(error, TimeoutError):
                 reason = f"nothing received for {deadline_s} s (limit handshake_s)"
-            self.log(LogEntry("dropped", f"rejected: {reason}", client=client))
+            self.log(LogEntry("dropped", f"rejected: {reason}", client=connection.client))
             return
         except asyncio.CancelledError:
             sock.close()
             raise
-        if control is None:
-            return
+        if check is not None and connection.control is not None:
+            await serve_client(connection.control, self._context, check, lambda: self.unproved.discard(connection))
 
-        def on_admitted() -> None:
-            self.pending.discard(connection)
-
-        await serve_client(control, self._context, lambda: self.key, on_admitted)
-
-    async def _identify(self, connection: PendingConnection, deadline_s: float) -> ControlConnection | None:
-        """Return a control connection over the socket; None for any other connection, which is then dealt with."""
-        sock = connection.sock
-        sock.setblocking(False)
-        async with asyncio.timeout(deadline_s):
-            certificate = self.certificate
-            if certificate is not None and await is_client_hello(sock):
-                return await self._open_control(connection, b"", certificate)
-            opening, hello = await read_connection_header(sock)
-        if hello is not None:
-            self.pending.discard(connection)
-            await self._attach_data(sock, hello)
+    async def _open(self, connection: UnprovedConnection, identity: Identity) -> KeyCheck | None:
+        """Make a connection the control connection of a client, or pass it to its run, and return None then."""
+        if isinstance(identity, DataHello):
+            run = self._registry.get(identity.run_tag)
+            if run is None:
+                raise RemoteProtocolError("a data connection of an unknown test")
+            await run.attach_connection(connection.sock, identity)
             return None
-        if not self.accepts_control:
-            # A near end that has control already tests whether data connections would get here.
-            await asyncio.get_running_loop().sock_sendall(sock, encode_preamble(CONTROL_KIND))
-            sock.close()
-            return None
-        if certificate is not None:
-            await refuse(sock, _GIVE_FINGERPRINT)
-            raise RemoteProtocolError("a client without TLS (--tls-fingerprint)")
-        return await self._open_control(connection, opening)
+        if isinstance(identity, ProvedControl):
+            await self._connect(connection, identity.machine)
+            return identity.check
+        certificate = self.certificate
+        if certificate is None:
+            raise RemoteProtocolError("TLS is not offered any more")
+        machine = ControlStateMachine(End.FAR)
+        limit_messages(machine, self.admission.limits)
+        await self._connect(connection, machine, certificate)
+        return KeyCheck(machine, lambda: self.key, certificate.fingerprint)
 
-    async def _attach_data(self, sock: socket.socket, hello: DataHello) -> None:
-        run = self._registry.get(hello.run_tag)
-        if run is None:
-            raise RemoteProtocolError("a data connection of an unknown test")
-        await run.attach_connection(sock, hello)
-
-    async def _open_control(
-        self, connection: PendingConnection, opening: bytes, certificate: Certificate | None = None
-    ) -> ControlConnection:
+    async def _connect(
+        self, connection: UnprovedConnection, machine: ControlStateMachine, certificate: Certificate | None = None
+    ) -> None:
         # With TLS, uvloop returns its own protocol: so the connection is made here.
-        connection.control = control = ControlConnection(
-            End.FAR, opening, b"" if certificate is None else certificate.fingerprint
-        )
-        control.apply_limits(self.admission.limits)
+        binding = b"" if certificate is None else certificate.fingerprint
+        connection.control = control = ControlConnection(End.FAR, machine, channel_binding=binding)
         context = None if certificate is None else certificate.context
         await asyncio.get_running_loop().connect_accepted_socket(lambda: control, connection.sock, ssl=context)
-        return control
-
-
-@lru_cache(1)
-def _busy_words(limit: int) -> bytes:
-    return encode_refusal(str(busy_error(limit)))
-
-
-async def _refuse(sock: socket.socket, why: RequestDeclined) -> None:
-    await refuse(sock, str(why))
 
 
 async def serve_endpoint(

@@ -1,4 +1,4 @@
-"""The event log of an endpoint: no remote end can fill it, whoever it is. It counts what happens."""
+"""The event log of an endpoint, which remote ends cannot fill, and the counts of its events."""
 
 import asyncio
 import logging
@@ -6,14 +6,14 @@ import time
 from collections import Counter
 from typing import Final
 
-from ..model.peer import client_network
+from ..model.ip_address import client_network
 from .status import EndpointTotals, LogEntry, LogSink
 
 SUMMARY_INTERVAL_S: Final = 60.0
 MAX_SOURCES: Final = 64
 MAX_LINES: Final = 100
 MAX_NETWORKS: Final = 1_024
-# What repeats of them are called. Of other events each is logged, within the budget of its network.
+# The noun for repeated events. Other events are logged one by one, within the budget of their network.
 _REJECTIONS: Final = {
     "dropped": "connection",
     "refused": "connection",
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 class EventCounts:
     """Counts the entries of an endpoint's log, each rejection of a stranger included.
 
-    The keys are words of this program, never of a client: there are a few dozen.
+    The keys are words of this program, never of a client, so there are a few dozen.
     """
 
     def __init__(self) -> None:
@@ -62,18 +62,18 @@ class EventCounts:
 
 
 class EventLog:
-    """Passes entries on, and counts those of a remote end that repeat or are too many.
+    """Passes entries on. Of a remote end's entries it only counts those that repeat or are too many.
 
-    A network that counts as one client has `MAX_LINES` lines a minute. Of its rejections for one reason the first
-    is logged at once. Once a minute a line has the number of the others. Rejections beyond `MAX_SOURCES` addresses
-    and reasons in a minute are counted together, and so are lines beyond `MAX_NETWORKS`. The debug log has each.
+    A network that counts as one client has `MAX_LINES` lines a minute. Its first rejection for a reason is logged
+    at once, and a line a minute has the number of the others. Rejections beyond `MAX_SOURCES` addresses and reasons
+    in a minute are counted together, and so are lines beyond `MAX_NETWORKS`. The debug log has each.
     """
 
     def __init__(self, sink: LogSink, interval_s: float = SUMMARY_INTERVAL_S) -> None:
         self.counts = EventCounts()
         self._sink = sink
         self._interval_s = interval_s
-        # How many more came than the one that was logged, by event, client and text.
+        # The repetitions of each logged rejection, by event, client and text.
         self._repeated: dict[tuple[str, str, str], int] = {}
         self._lines: Counter[str] = Counter()  # of each network since the last summary
         self._left_out: Counter[str] = Counter()
@@ -116,7 +116,7 @@ class EventLog:
             self._sink(entry)
 
     def _has_room(self, network: str) -> bool:
-        """Return whether a network has a line left, and take it; otherwise count what is left out."""
+        """Return whether a network has a line left, and take it; otherwise count the line as left out."""
         if network not in self._lines and len(self._lines) >= MAX_NETWORKS:
             self._others[_LINE] += 1
         elif self._lines[network] >= MAX_LINES:
@@ -140,7 +140,7 @@ class EventLog:
             self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._sum_up)
 
     def _sum_up(self) -> None:
-        """Log the numbers of what repeated or was left out. Everything else is forgotten."""
+        """Log the numbers of entries that repeated or were left out, and forget all others."""
         self._timer = None
         seconds = max(1, round(time.monotonic() - self._since))
         counts = {source: count for source, count in self._repeated.items() if count}

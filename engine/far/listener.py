@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..host.happy_eyeballs import resolvable
 from ..host.nic import read_addresses
 from ..model.errors import EndpointError, explain_os_error
-from ..model.peer import IpAddress, unmap_ip_address
+from ..model.ip_address import IpAddress, unmap_ip_address
 
 _BACKLOG: Final = 1_024
 _ANY: Final = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
@@ -78,8 +78,9 @@ def _listen(bind: str | None, port: int, option: str) -> socket.socket:
 def reachable_hosts(listener: socket.socket) -> list[str]:
     """Return the names by which other hosts may reach a listening socket; the best one first.
 
-    A socket bound to one address has that one. Otherwise these are the addresses of the interfaces that are up,
-    after the host's name if it resolves to some of them: many hosts resolve their own name to loopback.
+    A socket that is bound to one address has that name alone. Otherwise these are the addresses of the interfaces
+    that are up, after the host's name if it resolves to some of them: many hosts resolve their own name to
+    loopback.
     """
     host = str(listener.getsockname()[0])
     if host not in _ANY:
@@ -92,7 +93,7 @@ def reachable_hosts(listener: socket.socket) -> list[str]:
 
 
 def _interface_addresses(families: tuple[socket.AddressFamily, ...]) -> list[str]:
-    """Return this host's addresses: first those that it uses towards the internet, then those of all interfaces."""
+    """Return this host's addresses: first those towards the internet, then those of all interfaces."""
     addresses = [address for family in families if (address := _default_address(family)) is not None]
     with contextlib.suppress(OSError):
         versions = {6 if family is socket.AF_INET6 else 4 for family in families}

@@ -1,6 +1,6 @@
 """`python -m linkgauge.engine.far.loopback [ADDRESS]`: an endpoint as a child process, for loopback and for labs.
 
-It has its own process so that its cost is not mixed with the cost of drawing, and so that a loopback run takes the
+It has its own process so that its cost does not mix with the cost of drawing, and so that a loopback run takes the
 same path as any other. The child ends when its standard input ends, so it cannot outlive its parent.
 
 Every user of this machine can connect to 127.0.0.1. The embedded endpoint therefore requires a key, which is made
@@ -20,7 +20,8 @@ from ..host.debug_log import configure_debug_log
 from ..host.event_loop import run
 from ..model.errors import WorkerError
 from ..model.limits import Limits
-from ..model.peer import Access, Peer, SharedKey
+from ..model.peer import Peer
+from ..model.shared_key import Access, SharedKey
 from .endpoint import serve_endpoint
 
 _WITH_KEY: Final = "--with-key"

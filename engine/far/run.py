@@ -23,8 +23,7 @@ from ..model.errors import (
 from ..model.events import EndText, Reason, RunEnd
 from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
 from ..model.samples import Sample, SessionSample
-from ..model.socket_info import BUFFER_COUNTER_NAMES
-from ..protocol.auth import TOKEN_BYTES, TicketCheck
+from ..model.session_counters import BUFFER_COUNTER_NAMES
 from ..protocol.messages import (
     Begun,
     Change,
@@ -38,19 +37,20 @@ from ..protocol.messages import (
     Stop,
 )
 from ..protocol.preamble import DataHello
+from ..protocol.tokens import TOKEN_BYTES, TicketCheck
 from ..workers.ipc import AdoptSession, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import SessionSpec
 from .base_run import BaseFarRun
 from .clients.admission import ConnectBackLimit, Grant
 from .clients.turns import OtherTestsReader
-from .memory import SessionWindows, windows_of
+from .memory_estimate import SessionWindows, windows_of
 from .probes.path_responder import PathResponder
 from .probes.probe_responders import ProbeResponders
 
 PREPARATION_DEADLINE_S: Final = 30.0
 _MAX_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
-# Reports take their part of a link that this end fills. At 1 Mb/s, ten a second of 32 sessions took 2 % of it, and
+# Reports take their share of a link that this end fills. At 1 Mb/s, ten a second of 32 sessions took 2 % of it, and
 # the measured rate depended on the interval. Beyond this share of the payload they come once a second.
 _REPORT_DIVISOR: Final = 200
 _ENDS_IN_ORDER: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
@@ -255,7 +255,7 @@ class FarRun(BaseFarRun):
             self._awaited.update(windows)
 
     def _is_report_due(self) -> bool:
-        """Return whether a report leaves the link to the payload, or has not been sent for long."""
+        """Return whether a report would leave the link to the payload, or the last one was long ago."""
         workload = self._plan.workload
         flows = [flow for flow in self._settings.direction.flows if sender_of(flow, workload) is End.FAR]
         if not flows or not workload.is_bulk or self._plan.bytes_limit is not None or self._has_settled:
@@ -267,7 +267,7 @@ class FarRun(BaseFarRun):
 
     @property
     def _has_settled(self) -> bool:
-        """Whether a warm-up has ended since the last sample: what it shares one with counts for nothing."""
+        """Whether a warm-up has ended since the last sample, which the warm-up spoils."""
         elapsed_ns = self._sampler.elapsed_ns
         return elapsed_ns - self._sampler.unsampled_ns < self._settled_ns <= elapsed_ns
 
@@ -281,12 +281,12 @@ class FarRun(BaseFarRun):
             self.end(Reason.PEER_LOST, EndText.NEAR_NOT_READING.value)
 
     def _hide_buffers(self, session: SessionSample) -> SessionSample:
-        """Return a session without what earlier versions do not decode: they knew `unsent_bytes` in one test."""
+        """Return a session without the fields that earlier versions do not decode."""
         unsent_bytes = None if self._plan.responsiveness is None else session.unsent_bytes
         return replace(session, **{**dict.fromkeys(BUFFER_COUNTER_NAMES), "unsent_bytes": unsent_bytes})
 
     def _look(self, now_ns: int, total_bytes: int) -> None:
-        """Ping the near end; end the run when it has vanished."""
+        """Ping the near end; end the run if it has vanished."""
         self._pings += 1
         self._control.try_send(Ping(self._pings))
         silent_ns = self._liveness.check_timeout(now_ns, self._control.last_received_ns, total_bytes)

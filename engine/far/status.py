@@ -40,13 +40,13 @@ class ClientStatus:
 
 @dataclass(frozen=True, slots=True)
 class EndpointTotals:
-    """What an endpoint has done since its start.
+    """The totals of an endpoint since its start.
 
     Args:
         clients: the clients that were admitted.
         runs: the runs that have ended, by the reason of their end (`Reason`).
         rejections: the connections and datagrams that were rejected, by the limit that they exceeded; `declined`
-            for other requests that are not met, else the event: `dropped`, `not_accepted`, `udp_dropped`.
+            for other requests that were refused, else the event: `dropped`, `not_accepted`, `udp_dropped`.
         received_bytes: the payload that ended runs received at this end.
         sent_bytes: the payload that they sent from it.
         probes: the runs that were prepared and ended without payload: those of a watch, or of a path's MTU.
@@ -76,7 +76,7 @@ class EndpointStatus:
 
 
 class LogEntry(str):
-    """A line of an endpoint's log: the string is for a person, `event` and `fields` are for a program."""
+    """A line of an endpoint's log: the string is for the user, `event` and `fields` are for a program."""
 
     __slots__ = ("event", "fields")
 

@@ -1,11 +1,11 @@
-"""Output from a thread of its own, so that a reader that has stopped holds up nothing else.
+"""Output from its own thread, so that a stopped reader holds up nothing else.
 
-A paused pager, a stopped terminal or a journal that hangs blocks write(2) for as long as it likes. The thread alone
-waits there; a process ends although it does. Results wait for their reader. Lines of a log are dropped and counted
+A paused pager, a stopped terminal or a journal that hangs blocks write(2) for any time. Only the thread waits
+there, and the process can end meanwhile. Results wait for their reader. Lines of a log are dropped and counted
 while too many wait.
 
-With logging's QueueListener a process whose standard error is a full pipe had not ended after 20 s, and with this
-after 1 s: at the end of Python, logging waits for the lock of the handler that is stuck.
+With this a process whose standard error is a full pipe ended after 1 s. With logging's QueueListener it had not
+ended after 20 s: when Python ends, logging waits for the lock of the stuck handler.
 """
 
 import contextlib
@@ -44,8 +44,8 @@ class _Chunk:
 class BackgroundWriter:
     """Writes to the descriptors of one file, pipe or terminal, in order.
 
-    `error` is the first failure; nothing is written after it. `is_reported` is for whoever tells a person of it.
-    A log waits for room on a full disk as it does for a reader.
+    `error` is the first failure; nothing is written after it. The caller that reports it to the user sets
+    `is_reported`. A log waits for room on a full disk as it does for a reader.
     """
 
     OWN_FD: Final = -1
@@ -54,9 +54,9 @@ class BackgroundWriter:
         """Make a writer; the thread starts with the first text.
 
         Args:
-            name: the name of the file for a person.
+            name: the name of the file for the user.
             opener: opens the file in the thread, where that may block; its descriptor is then `OWN_FD`.
-            is_log: The file is for lines of a log only, and no end of a command waits for them.
+            is_log: The file is for lines of a log only; the end of a command does not wait for them.
         """
         self.name = name
         self.error: OSError | None = None
@@ -69,7 +69,7 @@ class BackgroundWriter:
         _writers.add(self)
 
     def restart(self) -> None:
-        """Begin with an empty queue and no thread, in a forked child. Its parent writes what waits."""
+        """Begin with an empty queue and no thread, in a forked child. Its parent writes the waiting output."""
         self._changed = threading.Condition()
         self._chunks: deque[_Chunk] = deque()
         self._waiting_bytes = 0
@@ -82,7 +82,7 @@ class BackgroundWriter:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether nobody reads, or there is no room, so that it makes no sense to wait."""
+        """Whether waiting is useless: nobody reads, or there is no room."""
         began = self._chunk_began
         return began is not None and time.monotonic() - began > _STALLED_AFTER_S
 
@@ -210,14 +210,14 @@ _shared: Final[dict[tuple[int, int, int], BackgroundWriter]] = {}
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write all bytes, however long that takes, also where another process made the descriptor non-blocking."""
+    """Write all bytes, however long that takes, even if another process made the descriptor non-blocking."""
     rest = memoryview(data)
     while rest:
         rest = rest[_write_some(fd, rest) :]
 
 
 def _write_some(fd: int, data: memoryview) -> int:
-    """Write bytes and return their number; wait where a descriptor that does not block has no room."""
+    """Write bytes and return their number; wait if a descriptor that does not block has no room."""
     try:
         return os.write(fd, data)
     except BlockingIOError:

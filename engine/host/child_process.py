@@ -1,8 +1,8 @@
-"""Child processes: how each of them ends, and a module of ours as one that ends with its standard input.
+"""Child processes: how each of them ends, and our own modules as children that end with their standard input.
 
-So such a child ends with this process as well. The pipe is the tether: nobody else has its writing end, and the
-child reads its end as soon as this process is gone, however that happened. Secrets go through it, too: no command
-line, environment or file has them.
+Such a child ends with this process as well. The pipe is the tether: only this process has its writing end, and the
+child reads its end as soon as this process is gone, for whatever reason. Secrets go through the pipe, too: no
+command line, environment or file contains them.
 """
 
 import asyncio
@@ -16,7 +16,8 @@ from contextlib import asynccontextmanager
 from typing import Final, Self
 
 from ..model.errors import WorkerError, explain_os_error
-from ..model.peer import IPERF3_PASSWORD_VARIABLE, KEY_VARIABLE
+from ..model.peer import IPERF3_PASSWORD_VARIABLE
+from ..model.shared_key import KEY_VARIABLE
 from .event_loop import await_shielded
 
 _END_DEADLINE_S: Final = 5.0
@@ -31,16 +32,16 @@ _SECRETS: Final = frozenset({KEY_VARIABLE, IPERF3_PASSWORD_VARIABLE})
 
 
 def foreign_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for a program that is not ours: this process's own and these variables, no secrets.
+    """Return the environment for another program: this process's variables and these, without secrets.
 
-    It needs neither the key of endpoints nor a password. A person's ssh may send variables to any host (SendEnv).
+    It needs neither the key of endpoints nor a password. The user's ssh may send variables to any host (SendEnv).
     """
     own = {name: value for name, value in os.environ.items() if name not in _SECRETS}
     return own | dict(variables or {})
 
 
 EndSteps = Sequence[tuple[signal.Signals | None, float]]
-"""Signals, each with the seconds of waiting after it. None sends nothing: the process knows that it has to end."""
+"""Signals, each with the seconds of waiting after it. None sends nothing: the process knows that it must end."""
 
 
 async def end_process(process: asyncio.subprocess.Process, steps: EndSteps) -> int | None:
@@ -57,7 +58,7 @@ async def end_process(process: asyncio.subprocess.Process, steps: EndSteps) -> i
 
 
 class TetheredChild:
-    """A child process. Whoever starts it must call `end`."""
+    """A child process. After `start`, the caller must call `end`."""
 
     def __init__(self, process: asyncio.subprocess.Process, tether: int) -> None:
         self._process = process
@@ -66,7 +67,7 @@ class TetheredChild:
 
     @classmethod
     async def start(cls, module: str, arguments: Sequence[str], first_line: str) -> Self:
-        """Start a module with the first line of its standard input; raise WorkerError where that fails.
+        """Start a module with the first line of its standard input; raise WorkerError if that fails.
 
         Its standard output is for `read_line` and `read_all`.
         """
@@ -82,7 +83,7 @@ class TetheredChild:
                 stdin=stdin,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C in the terminal of this process is not for it
+                start_new_session=True,  # Ctrl-C in this process's terminal must not reach it
             )
         except OSError as error:
             os.close(tether)
@@ -100,7 +101,7 @@ class TetheredChild:
         return self._process.pid
 
     async def wait(self) -> int:
-        """Wait until the process has ended, and return its status; that of a signal is negative."""
+        """Wait until the process has ended, and return its status, which is negative for a signal."""
         return await self._process.wait()
 
     def write_line(self) -> bool:
@@ -113,7 +114,7 @@ class TetheredChild:
             return False
 
     async def read_line(self, deadline_s: float) -> str | None:
-        """Return the next line; None where it has not come by the deadline, or does not come any more."""
+        """Return the next line; None if it has not come by the deadline, or cannot come any more."""
         assert self._process.stdout is not None  # noqa: S101 - it was started with a pipe
         with contextlib.suppress(TimeoutError, ValueError):
             async with asyncio.timeout(deadline_s):
@@ -136,7 +137,7 @@ class TetheredChild:
     async def end(self) -> int:
         """End the process in order, and by force at the deadline; return its status. Several tasks may wait for it.
 
-        Nobody may read its output meanwhile.
+        Do not read its output meanwhile.
         """
         if self._ending is None:
             os.close(self._tether)
@@ -156,7 +157,7 @@ class TetheredChild:
         return await self._process.wait()
 
     async def _discard_output(self) -> None:
-        """Read what nobody wants any more: a process that cannot write would not end."""
+        """Read and drop the rest: a process that cannot write would not end."""
         assert self._process.stdout is not None  # noqa: S101 - it was started with a pipe
         while await self._process.stdout.read(_READ_BYTES):
             pass
@@ -164,7 +165,7 @@ class TetheredChild:
 
 @asynccontextmanager
 async def open_standard_input(max_line_bytes: int = _PIPE_BYTES) -> AsyncGenerator[asyncio.StreamReader]:
-    """Yield the reader of this process's own standard input, for the side of the child.
+    """Yield the reader of this process's own standard input, in a child.
 
     A longer line is a ValueError where it is read.
     """

@@ -1,4 +1,4 @@
-"""CPU cores of this host: their times, which of them the workers of a run use, and how long this process waits.
+"""CPU cores of this host: their times, and how long this process waits for them.
 
 It waits if it is ready to run and does not: no core is free, or a CPU quota stops it.
 """
@@ -6,13 +6,10 @@ It waits if it is ready to run and does not: no core is free, or a CPU quota sto
 import contextlib
 import os
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import PlanError
-from ..model.host_info import HostInfo
-from ..model.plan import MAX_WORKERS, SECOND_NS, Plan
+from ..model.plan import SECOND_NS
 from ..model.samples import CoreTimes, difference
 
 _STAT = Path("/proc/stat")
@@ -40,7 +37,7 @@ def parse_proc_stat(text: str, tick_ns: int) -> tuple[CoreTimes, ...]:
 
 
 def read_core_times() -> tuple[CoreTimes, ...] | None:
-    """Return the time of each core of this host since boot; None where unknown."""
+    """Return the time of each core of this host since boot; None if unknown."""
     try:
         text = _STAT.read_text(encoding="ascii")
     except OSError:
@@ -68,74 +65,17 @@ def _read_psutil() -> tuple[CoreTimes, ...] | None:
 def subtract_core_times(
     before: tuple[CoreTimes, ...] | None, after: tuple[CoreTimes, ...] | None
 ) -> tuple[CoreTimes, ...] | None:
-    """Return the time of each core between two readings; None where unknown, or the number of cores changed."""
+    """Return the time of each core between two readings; None if unknown, or the number of cores changed."""
     if before is None or after is None or len(before) != len(after):
         return None
     return tuple(difference(was, now) for was, now in zip(before, after, strict=True))
 
 
-def usable_cores() -> list[int]:
-    """Return the cores that this process may use, ascending; all cores where the system does not say."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
-
-
-def check_cores(cores: tuple[int, ...] | None, field: str) -> None:
-    """Raise PlanError where this process cannot use one of the cores; `field` is `cores` or `far cores`."""
-    usable = usable_cores()
-    missing = [core for core in cores or () if core not in usable]
-    if missing:
-        host = "the remote host" if field == "far cores" else "this machine"
-        known = f"core {usable[0]}" if len(usable) == 1 else f"cores {_format_cores(usable)}"
-        raise PlanError(field, _format_cores(missing), f"{host} has {known}")
-
-
-def _format_cores(cores: list[int]) -> str:
-    """Return cores as they are typed: `0-3,6`."""
-    spans: list[list[int]] = []
-    for core in cores:
-        if spans and core == spans[-1][1] + 1:
-            spans[-1][1] = core
-        else:
-            spans.append([core, core])
-    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
-
-
-def are_same_host(near: HostInfo, far: HostInfo) -> bool:
-    """Return whether both ends are on one host, connected over loopback and not through an ssh forward."""
-    is_loopback = all(end.nic is not None and end.nic.sort == "loopback" for end in (near, far))
-    return is_loopback and near.hostname == far.hostname
-
-
-def assign_core_affinity(plan: Plan, near: HostInfo, far: HostInfo) -> Plan:
-    """Return the plan with cores for the workers of its transactions, where both ends are on one host.
-
-    Both ends of a session then share a core, and sessions are spread over as many cores as there are sessions at
-    the start. A plan with a number of workers, or with cores, is returned unchanged.
-
-    A transaction is the work of one end at a time. Where its two ends are on two cores of one host, each message
-    wakes a core that has gone to sleep, and on loopback that is most of what a transaction costs: one pair of `rr`
-    made 58,900 a second on one core and 32,900 on two, of `crr` 20,800 and 11,900, medians of 7 rounds in turn.
-    """
-    is_free = plan.workers is None and plan.near_cores is None and plan.far_cores is None
-    cores = tuple(reversed(usable_cores()))  # the first is the busiest: most systems take their interrupts there
-    if not is_free or plan.workload.is_bulk or len(cores) < 2 or not are_same_host(near, far):
-        return plan
-    workers = min(MAX_WORKERS, len(cores), plan.settings.connections)
-    return replace(plan, workers=workers, near_cores=cores, far_cores=cores)
-
-
-def shares_cores(plan: Plan) -> bool:
-    """Return whether both ends of each transaction of a plan share a core."""
-    return not plan.workload.is_bulk and plan.near_cores is not None and plan.near_cores == plan.far_cores
-
-
 class RunQueueWait:
     """The time for which this process's threads were ready to run and had no core (/proc/PID/task/TID/schedstat).
 
-    A session that has its worker to itself runs in a thread of its own. A reading opens a file for each thread, so
-    it is made at most 10 times a second.
+    A session that has a worker to itself runs in its own thread. A reading opens a file for each thread, so there
+    are at most 10 a second.
     """
 
     def __init__(self, folder: Path = Path("/proc/self/task")) -> None:
@@ -145,7 +85,7 @@ class RunQueueWait:
         self._next_ns = 0
 
     def read(self) -> int | None:
-        """Return the sum since the start, of threads that have ended too; None where the system does not say."""
+        """Return the sum since the start, including threads that have ended; None if it is unknown."""
         now_ns = time.monotonic_ns()
         if self._total_ns is not None and now_ns >= self._next_ns:
             self._next_ns = now_ns + _MIN_READ_NS
@@ -221,7 +161,7 @@ def _has_quota(group: Path) -> bool:
 
 
 def read_quota_wait(stats: tuple[Path, ...]) -> int | None:
-    """Return the time for which quotas have stopped their processes, nanoseconds; None where there is no quota."""
+    """Return the time for which quotas have stopped their processes, nanoseconds; None if there is no quota."""
     waits_ns: list[int] = []
     for path in stats:
         try:

@@ -1,7 +1,7 @@
 """The debug log: the `linkgauge` logger written to stderr or to a file, as LINKGAUGE_LOG says. Off by default.
 
-Every process of a test sets it up for itself: the variable reaches processes that are started from here. Where the
-log goes to a pipe or a terminal, a thread writes it, so that a reader that has stopped holds nothing up. Lines that
+Every process of a test sets it up for itself: the variable reaches processes that are started from here. If the
+log goes to a pipe or a terminal, a thread writes it, so that a stopped reader holds nothing up. Lines that
 cannot be written are lost: `lost_lines_problem` says so at the end of a command.
 """
 
@@ -29,8 +29,9 @@ def configure_debug_log(environment: MutableMapping[str, str] = os.environ, *, h
     """Set the `linkgauge` logger up from LINKGAUGE_LOG; without the variable, do nothing.
 
     A level (`debug`, `info` or `warning`) writes to stderr. Any other value is a file, to which debug messages are
-    appended. The file is opened at the first message, so that one that cannot be written stops no worker. A process
-    whose stderr another one reads as its last words has no stderr for a log (`has_stderr`): it logs to files only.
+    appended. The file is opened at the first message, so that one that cannot be written stops no worker. If
+    another process reads this one's stderr for an error's text, the log must not go there (`has_stderr`): it goes
+    to files only.
     """
     target = environment.get(LOG_VARIABLE)
     if not target:
@@ -45,7 +46,7 @@ def configure_debug_log(environment: MutableMapping[str, str] = os.environ, *, h
 
 
 def disable_stderr_log(environment: MutableMapping[str, str] = os.environ) -> bool:
-    """Turn the log off, for this process and those it starts, where it goes to stderr; return whether it did.
+    """Turn the log off, for this process and those it starts, if it goes to stderr; return whether it did.
 
     A full-screen app calls this before it draws: a line on stderr would appear in the middle of its screen.
     """
@@ -62,7 +63,7 @@ def keep_warnings_in_background() -> None:
 
 
 def flush_debug_log() -> None:
-    """Write what waits, for a moment at most. A process that ends without its exit handlers calls this."""
+    """Write the waiting lines, for a moment at most. A process that ends without its exit handlers calls this."""
     for handler in _logger().handlers:
         handler.flush()
 
@@ -103,18 +104,18 @@ def _check_writable(path: str) -> None:
 
 
 def _open_file(path: str, more_flags: int = os.O_CREAT) -> int:
-    """Open a regular file and return its descriptor; wait for nobody where a named pipe has taken its name."""
+    """Open a regular file and return its descriptor; do not wait if a named pipe has taken its name."""
     from .saved_files import follow_links
 
     fd = os.open(follow_links(Path(path)), _APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | more_flags, 0o666)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError("it is no file any more")
+        raise OSError("it is not a file any more")
     return fd
 
 
 class _FileHandler(logging.Handler):
-    """A log in a file, which the first line opens. What cannot be written is lost, and causes no other lines."""
+    """A log in a file, which the first line opens. Lines that cannot be written are lost, and cause no others."""
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -139,7 +140,7 @@ class _FileHandler(logging.Handler):
             return
 
     def loss(self) -> str | None:
-        """Return why lines are missing; None if none are, or if a person knows already."""
+        """Return why lines are missing; None if none are, or if the user knows already."""
         if self._error is None or self.is_reported:
             return None
         return explain_os_error(self._error)
@@ -158,7 +159,7 @@ class _BackgroundHandler(logging.Handler):
 
     def __init__(self, level: int = logging.NOTSET, path: str | None = None) -> None:
         super().__init__(level)
-        # Where the log is off, as in most workers, this is not needed.
+        # If the log is off, as in most workers, this is not needed.
         from .background_writer import BackgroundWriter, stream_writer
 
         self.path = path

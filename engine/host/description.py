@@ -1,7 +1,7 @@
 """The description of this host that an end sends in its handshake, with the kernel's limits of TCP.
 
 The limits are Linux's, and unknown elsewhere. /proc/sys/net shows the network namespace of the process that reads
-it; where a namespace lacks an entry, as net.core.rmem_max once did, that one is unknown.
+it; if a namespace lacks an entry, as net.core.rmem_max once did, that one is unknown.
 """
 
 import os
@@ -33,7 +33,7 @@ _NET: Final = Path("/proc/sys/net")
 
 
 def read_tcp_sysctls(root: Path = _NET) -> TcpSysctls | None:
-    """Return the limits in force; None where none is known."""
+    """Return the limits in force; None if none is known."""
     sysctls = TcpSysctls(
         rmem_max_bytes=_number(root / "core/rmem_max"),
         wmem_max_bytes=_number(root / "core/wmem_max"),
@@ -47,7 +47,7 @@ def read_tcp_sysctls(root: Path = _NET) -> TcpSysctls | None:
 
 
 def _word(path: Path) -> str | None:
-    """Return the last word of an entry: the maximum, where it lists minimum, default and maximum."""
+    """Return the last word of an entry: the maximum, if it lists minimum, default and maximum."""
     try:
         words = path.read_text(encoding="ascii", errors="replace").split()
     except OSError:

@@ -1,7 +1,7 @@
-"""The signals that end a command, without those that whoever started it has it ignore.
+"""The signals that end a command, without those that its starter made it ignore.
 
 nohup(1) starts a program with SIGHUP ignored, and a shell without job control its background jobs with SIGINT. A
-handler of the program's own would undo that, so whoever handles a signal asks here which ones are left.
+handler of the program would undo that, so code that handles a signal asks here which ones are left.
 """
 
 import os
@@ -14,9 +14,9 @@ _END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def end_signals(*, draws: bool = False) -> tuple[signal.Signals, ...]:
-    """Return SIGINT, SIGTERM and SIGHUP, without what this process ignores: it never ignores one by itself.
+    """Return SIGINT, SIGTERM and SIGHUP, without those that this process was started to ignore.
 
-    What draws on a terminal has SIGHUP in any case: it cannot go on without.
+    A command that draws on a terminal always has SIGHUP: it cannot go on without the terminal.
     """
     return tuple(
         number
@@ -26,7 +26,7 @@ def end_signals(*, draws: bool = False) -> tuple[signal.Signals, ...]:
 
 
 def keep_ignored(command: Sequence[str]) -> list[str]:
-    """Return a command line that runs a command with what this process ignores.
+    """Return a command line for a command that ignores the same signals as this process.
 
     It is for programs in the session of this process. uvloop starts every child with the default of each signal,
     whatever `preexec_fn` does: the shell ignores them again and becomes the command.

@@ -1,4 +1,4 @@
-"""The event loop of this process (uvloop where it imports, else asyncio's own), and what asyncio lacks."""
+"""The event loop of this process (uvloop if it imports, else asyncio's own), and what asyncio lacks."""
 
 import asyncio
 import contextlib
@@ -29,9 +29,10 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 async def await_shielded(work: Coroutine[Any, Any, T]) -> T:
-    """Run bounded work to its end, however often the caller is cancelled; the cancellation follows then.
+    """Run bounded work to its end, however often the caller is cancelled; the cancellation follows.
 
-    For releasing what outlives a task: a child process that is abandoned half-way keeps the loop from closing.
+    It is for releasing things that outlive a task: a child process that is abandoned half-way keeps the loop from
+    closing.
     """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -46,7 +47,7 @@ async def await_shielded(work: Coroutine[Any, Any, T]) -> T:
 
 
 def loop_name() -> str:
-    """Return the running loop's name for a person: `uvloop` or `asyncio`."""
+    """Return the running loop's name for the user: `uvloop` or `asyncio`."""
     return type(asyncio.get_running_loop()).__module__.split(".")[0]
 
 
@@ -81,7 +82,7 @@ async def _wait_until_ready(
 
 
 async def read_exactly(sock: socket.socket, count: int) -> bytes:
-    """Read `count` bytes of a non-blocking socket, none beyond; raise EOFError where it is closed earlier."""
+    """Read `count` bytes of a non-blocking socket, none beyond; raise EOFError if it is closed earlier."""
     loop = asyncio.get_running_loop()
     data = b""
     while len(data) < count:
@@ -110,7 +111,7 @@ async def call_in_thread(function: Callable[[], T], *, name: str, deadline_s: fl
     """Return the result of a blocking call, or raise its error; raise TimeoutError after the deadline.
 
     It runs in a thread that can be abandoned: the loop's own executor waits for its threads at exit, and a resolver
-    or a driver may block far longer than a person waits. The thread ends when its call does, or with the process.
+    or a driver may block far longer than the user waits. The thread ends when its call does, or with the process.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()

@@ -34,7 +34,7 @@ def of_ip_version(addresses: Iterable[Address], version: int | None) -> list[Add
 
 
 def resolvable(host: str) -> str | bytes:
-    """Return a host as `getaddrinfo` takes it: Python would write the name of an interface as that of a domain."""
+    """Return a host as `getaddrinfo` takes it: Python would encode the name of an interface like a domain's."""
     return os.fsencode(host) if "%" in host else host
 
 
@@ -52,7 +52,7 @@ async def first_success(
     discard: Callable[[T], None],
     failures: dict[Address, OSError],
 ) -> T | None:
-    """Return the result of the first attempt that succeeds; None where all have failed.
+    """Return the result of the first attempt that succeeds; None if all have failed.
 
     The next attempt begins when one has failed or has taken 250 ms. All others have ended when this returns.
 

@@ -20,28 +20,28 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from ..model.host_info import NicInfo
-from ..model.peer import IpAddress, parse_ip_address
+from ..model.ip_address import IpAddress, parse_ip_address
 from ..model.samples import NicCounts
 from .event_loop import call_in_thread
 
 _log = logging.getLogger(__name__)
 
 AddressPort = Sequence[str | int]
-"""A socket address in the form of the socket module; empty where it is unknown."""
+"""A socket address in the form of the socket module; empty if it is unknown."""
 
 # A reading takes less than a millisecond. An unknown interface is better than a greeting that waits for a driver.
 DEADLINE_S: Final = 2.0
 
 _ARPHRD_LOOPBACK: Final = 772
 _CLASS: Final = Path("/sys/class/net")
-# Drivers of these kinds report a constant as their rate (veth 10 Gb/s, tun 10 Mb/s): there is no line behind it.
+# Drivers of these kinds report a constant as their rate (veth 10 Gb/s, tun 10 Mb/s): there is no line.
 _NOMINAL_SPEED_KINDS: Final = {"veth", "netkit", "tun", "tap", "dummy", "ifb"}
 
 
 async def read_connection_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
-    """Return the interface that carries a connection between two addresses; None where that is unknown.
+    """Return the interface that carries a connection between two addresses; None if that is unknown.
 
-    Never raises, and takes `DEADLINE_S` at most: a driver may block, and a run must not fail for want of this.
+    Never raises, and takes `DEADLINE_S` at most: a driver may block, and a run must not fail without this.
     """
     try:
         return await call_in_thread(partial(read_nic, local, peer), name="nic", deadline_s=DEADLINE_S)
@@ -53,8 +53,8 @@ async def read_connection_nic(local: AddressPort, peer: AddressPort) -> NicInfo 
 def read_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
     """Read the interface by which the packets of a connection leave.
 
-    None off Linux, and where neither a route nor an interface with the local address exists. Raises what the
-    kernel does.
+    None off Linux, and if neither a route nor an interface with the local address exists. Raises the kernel's
+    OSError.
     """
     if sys.platform != "linux" or not local or not peer:
         return None
@@ -75,7 +75,7 @@ def _find_interface(netlink: socket.socket, local: AddressPort, peer: AddressPor
 
 
 def find_counter_folder(name: str) -> Path | None:
-    """Return the folder of an interface in /sys, for its counters; None where there is none of this namespace.
+    """Return the folder of an interface in /sys, for its counters; None if there is none of this namespace.
 
     Raises OSError.
     """
@@ -168,7 +168,7 @@ def open_netlink() -> socket.socket:
 
 
 class _Link(NamedTuple):
-    """The attributes of RTM_NEWLINK for an interface; None where the kernel leaves an attribute out."""
+    """The attributes of RTM_NEWLINK for an interface; None if the kernel leaves one out."""
 
     number: int
     hardware_type: int
@@ -182,13 +182,13 @@ class _Link(NamedTuple):
 
 
 def _find_by_route(netlink: socket.socket, source: IpAddress, target: IpAddress) -> int | None:
-    """Return the interface that the kernel routes such packets by; None where it has no route for them."""
+    """Return the interface that the kernel sends such packets by; None if it has no route for them."""
     index = _get_route(netlink, source, target).get(_RTA_OIF)
     return None if index is None else int.from_bytes(index, sys.byteorder)
 
 
 def is_path_mtu_cached(local: AddressPort, peer: AddressPort) -> bool:
-    """Return whether a router has told this host an MTU of the route, which it keeps until that expires."""
+    """Return whether this host has an MTU of the route from a router, and it has not expired."""
     source, target = (parse_ip_address(str(address[0])) for address in (local, peer))
     with open_netlink() as netlink:
         cache_info = _get_route(netlink, source, target).get(_RTA_CACHEINFO, b"")
@@ -196,7 +196,7 @@ def is_path_mtu_cached(local: AddressPort, peer: AddressPort) -> bool:
 
 
 def _get_route(netlink: socket.socket, source: IpAddress, target: IpAddress) -> Attributes:
-    """Return the attributes of the route of such packets; none where there is no route."""
+    """Return the attributes of the route of such packets; none if there is no route."""
     if source.version != target.version:
         return {}
     family = _family_of(target)
@@ -270,7 +270,7 @@ def _get_link(netlink: socket.socket, index: int) -> _Link | None:
 def request_netlink(
     netlink: socket.socket, request: int, answer: int, body: bytes, flags: int = 0
 ) -> Iterator[bytes]:
-    """Yield the body of each part of an answer; none where the kernel answers with an error.
+    """Yield the body of each part of an answer; none if the kernel answers with an error.
 
     Args:
         netlink: a NETLINK_ROUTE socket on which no answer is outstanding.
@@ -328,7 +328,7 @@ _DUPLEXES: Final[dict[int, Literal["full", "half"]]] = {0: "half", 1: "full"}
 
 
 class _Line(NamedTuple):
-    """The line of an interface; None where its driver does not report a value."""
+    """The line of an interface; None if its driver does not report a value."""
 
     rate_bit_s: int | None = None
     duplex: Literal["full", "half"] | None = None
@@ -371,7 +371,7 @@ def _ethtool(sock: socket.socket, name: str, structure: "array.array[int]") -> b
 
 
 def _sysfs_folder(link: _Link) -> Path | None:
-    """Return the interface's folder; None where /sys shows another namespace, perhaps with a namesake in it."""
+    """Return the interface's folder; None if /sys shows another namespace, perhaps with a namesake in it."""
     folder = _CLASS / link.name
     try:
         index, address = ((folder / name).read_text(encoding="ascii").strip() for name in ("ifindex", "address"))
@@ -381,7 +381,7 @@ def _sysfs_folder(link: _Link) -> Path | None:
 
 
 def _device_folder(link: _Link, folder: Path | None) -> Path | None:
-    """Return the folder of the device on a bus that an interface belongs to; None where it has none."""
+    """Return the folder of the device on a bus that an interface belongs to; None if it has none."""
     if link.parent_bus and link.parent_device:
         return Path("/sys/bus", link.parent_bus, "devices", link.parent_device)
     if folder is None or not (folder / "device").exists():  # kernels before 5.14 name no parent
@@ -406,17 +406,17 @@ def _driver(device: Path | None) -> str | None:
     return None
 
 
-# Counters, from /proc/net/dev: a few microseconds each, where netlink would take a socket and a millisecond.
+# Counters, from /proc/net/dev: a few microseconds each, if netlink would take a socket and a millisecond.
 
 _DEV: Final = Path("/proc/net/dev")
 _COLUMNS: Final = 16
 
 
 def parse_net_dev(text: str, name: str) -> NicCounts | None:
-    """Return the line of an interface in /proc/net/dev (proc(5)); None where it is not there.
+    """Return the line of an interface in /proc/net/dev (proc(5)); None if it is not there.
 
     Columns: bytes packets errs drop fifo frame compressed multicast, received; bytes packets errs drop fifo colls
-    carrier compressed, sent. What fifo, frame and carrier count is in errs already (dev_seq_printf_stats of Linux).
+    carrier compressed, sent. fifo, frame and carrier are part of errs already (dev_seq_printf_stats of Linux).
     """
     counts = _find_columns(text, name)
     if counts is None:
@@ -440,7 +440,7 @@ def _find_columns(text: str, name: str) -> list[int] | None:
 
 
 def read_nic_counts(name: str | None) -> NicCounts | None:
-    """Return the counters of an interface of this namespace; None where there is none of that name."""
+    """Return the counters of an interface of this namespace; None if there is none of that name."""
     if name is None:
         return None
     try:
@@ -450,7 +450,7 @@ def read_nic_counts(name: str | None) -> NicCounts | None:
 
 
 def read_nic_drops(name: str | None) -> tuple[int, int] | None:
-    """Return the frames that an interface has dropped, received and to be sent; None where it is unknown."""
+    """Return the frames that an interface has dropped, received and to be sent; None if it is unknown."""
     try:
         columns = None if name is None else _find_columns(_DEV.read_text(encoding="ascii", errors="replace"), name)
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""Identities of processes, to tell a run in progress from one whose process died.
+"""Identities of processes, to distinguish a run in progress from one whose process died.
 
 An identity is `host/pid/start`: the host's name, the number of the process, and its start in ticks since boot.
-One that is saved ends in `@boot`, the id of that boot: after a reboot numbers and ticks are used again.
+A saved identity ends in `@boot`, the id of that boot: after a reboot numbers and ticks repeat.
 """
 
 import os
@@ -49,18 +49,18 @@ def is_process_alive(identity: str) -> bool:
 
 
 def is_process_stopped(pid: int) -> bool:
-    """Return whether a signal has stopped a process (SIGSTOP), as far as this system tells."""
+    """Return whether a signal has stopped a process (SIGSTOP), as far as this system reports it."""
     return _stat_of(pid)[:1] == ["T"]
 
 
 def _start_of(pid: int) -> str | None:
-    """Return when a process started, in ticks since boot; None where unknown, or it is dead."""
+    """Return when a process started, in ticks since boot; None if unknown, or it is dead."""
     stat = _stat_of(pid)
     return None if not stat or stat[0] in {"Z", "X"} else stat[19]
 
 
 def _stat_of(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat (proc(5)) from the state on; none where unknown."""
+    """Return the fields of /proc/PID/stat (proc(5)) from the state on; none if unknown."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,7 +1,7 @@
-"""Files that outlive a process: replaced in one step, the owner's alone, never by way of another user's link.
+"""Files that outlive a process: replaced in one step, the owner's alone, never through another user's link.
 
-Directories such as /tmp are everybody's: whoever puts a link there under the name of a file that is to be
-written could have another file replaced. Linux has a rule against that (fs.protected_symlinks, proc_sys_fs(5)). A
+Everyone may write to directories such as /tmp: another user could put a link there under the name of a file,
+and so have a different file replaced. Linux has a rule against that (fs.protected_symlinks, proc_sys_fs(5)). A
 program that resolves a path itself gets around it, so the same rule is applied here.
 """
 
@@ -20,11 +20,11 @@ PRIVATE_FILE_MODE: Final = 0o600
 _PRIVATE_DIRECTORY_MODE: Final = 0o700
 _OF_OTHERS: Final = 0o077
 _SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
-_MOST_LINKS: Final = 40  # as path_resolution(7)
+_MAX_LINKS: Final = 40  # as path_resolution(7)
 
 
 def check_output_path(field: str, path: Path) -> None:
-    """Raise PlanError where no file can be written, for example because its directory does not exist.
+    """Raise PlanError if no file can be written, for example because its directory does not exist.
 
     `-` is refused as well: it is stdout to other programs, and would become a file of this name.
     """
@@ -45,8 +45,8 @@ def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
     """Write a text file as a draft in the same directory, and rename the draft over the file.
 
     A symbolic link stays one: the file that it points to is replaced. The draft is on disk before the rename, so
-    that a crash leaves no empty file. The file gets `mode`, whatever the umask is; without one what the umask
-    leaves. Raises OSError, and leaves no draft, if the file cannot be written or another user's link leads to it.
+    that a crash leaves no empty file. The file gets `mode`, whatever the umask is; without a mode, the umask
+    decides. Raises OSError, and leaves no draft, if the file cannot be written or another user's link leads to it.
     """
     target = follow_links(path)
     draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
@@ -66,7 +66,7 @@ def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
 
 def follow_links(path: Path) -> Path:
     """Return the file that a path leads to; raise OSError for a link of another user in everybody's directory."""
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         try:
             link = path.lstat()
         except FileNotFoundError:
@@ -84,9 +84,9 @@ def follow_links(path: Path) -> Path:
 
 
 def create_private_directory(path: Path) -> None:
-    """Create a directory that only its owner may enter, if it is missing; raise OSError where that fails.
+    """Create a directory that only its owner may enter, if it is missing; raise OSError if that fails.
 
-    So are the directories above it that are missing: whoever may write there could replace it.
+    Missing directories above it are made in the same way: a user who may write there could replace it.
     """
     create_directory(path, _PRIVATE_DIRECTORY_MODE)
 
@@ -94,7 +94,7 @@ def create_private_directory(path: Path) -> None:
 def create_directory(path: Path, mode: int = 0o777) -> None:
     """Create a directory and those above it, if they are missing, with a mode that the umask reduces.
 
-    Each belongs to the owner of the one above it, as `create_file` says. Raises OSError where that fails.
+    Each belongs to the owner of the one above it, as `create_file` says. Raises OSError if that fails.
     """
     for missing in [*reversed([parent for parent in path.parents if not parent.exists()]), path]:
         with _opened_by_root(missing.parent) as folder:
@@ -114,8 +114,8 @@ def create_directory(path: Path, mode: int = 0o777) -> None:
 def create_file(path: Path, mode: int) -> int:
     """Create a file that must not exist, with a mode that the umask reduces; return its descriptor for writing.
 
-    What root creates in another user's directory belongs to that user, who could not write it later otherwise: sudo
-    and su may leave HOME as it is. Raises OSError where that fails.
+    A file that root creates in another user's directory belongs to that user, who could not write it later
+    otherwise: sudo and su may leave HOME as it is. Raises OSError if that fails.
     """
     with _opened_by_root(path.parent) as folder:
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
@@ -129,7 +129,7 @@ def create_file(path: Path, mode: int) -> int:
 def _opened_by_root(folder: Path) -> Generator[int | None]:
     """Yield the descriptor of a directory, or None for a user who cannot give files away.
 
-    Whoever owns it may put a link in its place meanwhile: what is created by the descriptor stays in it.
+    Its owner may put a link in its place meanwhile: files that are created by the descriptor stay in it.
     """
     if os.geteuid() != 0:
         yield None
@@ -144,20 +144,20 @@ def _opened_by_root(folder: Path) -> Generator[int | None]:
 def _give_to_owner_of(folder: int, created: int) -> None:
     owner = os.fstat(folder)
     if owner.st_uid != 0:
-        with suppress(OSError):  # root of a container may lack the right, or the user is none of its namespace
+        with suppress(OSError):  # root of a container may lack the right, or the user is not in its namespace
             os.fchown(created, owner.st_uid, owner.st_gid)
 
 
 def create_private_file(path: Path) -> None:
-    """Create an empty file that only its owner may read, if it is missing; raise OSError where that fails."""
+    """Create an empty file that only its owner may read, if it is missing; raise OSError if that fails."""
     with suppress(FileExistsError):
         os.close(create_file(path, PRIVATE_FILE_MODE))
 
 
 def restrict_to_owner(path: Path) -> None:
-    """Take the permissions of other users from an existing file or directory of this user's.
+    """Take the permissions of other users from this user's file or directory, if possible.
 
-    What cannot be changed stays as it is. The file is not opened: SQLite would lose its locks when it is closed.
+    The file is not opened: SQLite would lose its locks when it is closed.
     """
     with suppress(OSError):
         status = path.stat()
@@ -166,7 +166,7 @@ def restrict_to_owner(path: Path) -> None:
 
 
 def explain_exposure(path: Path, mode: int) -> str | None:
-    """Return why a file of this mode is no place for a secret, with the remedy; None where only its owner reads it.
+    """Return why a file of this mode is no place for a secret, with the remedy; None if only its owner reads it.
 
     A credential of systemd is for its service alone, whatever its mode (systemd.exec(5)).
     """

@@ -1,4 +1,4 @@
-"""TCP_INFO: what the kernel knows of a TCP connection. Linux only; unknown elsewhere."""
+"""TCP_INFO: the kernel's figures for a TCP connection. Linux only; unknown elsewhere."""
 
 import fcntl
 import socket
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS, KernelUnit, TcpCounter
+from ..model.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS, KernelUnit, TcpCounter
 
 # The fields of struct tcp_info (linux/tcp.h), in three parts: a kernel has each part as a whole or not at all.
 _PARTS: Final = (
@@ -53,7 +53,7 @@ _CONVERSIONS: Final[dict[KernelUnit, Callable[[int, int], int | None]]] = {
 
 
 def _position(counter: TcpCounter) -> int:
-    """Return the place of a counter's word: those of SO_MEMINFO follow those of TCP_INFO."""
+    """Return the place of a counter's word: SO_MEMINFO's follow TCP_INFO's."""
     if counter.source == "memory":
         return _FIELD_COUNT + counter.offset // _INT_BYTES
     return _OFFSETS.index(counter.offset)
@@ -64,11 +64,11 @@ _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
 
 
 class TcpInfo(NamedTuple):
-    """A connection's TCP_INFO: options, counters, signs of life. None where this kernel does not tell.
+    """A connection's TCP_INFO: options, counters, signs of life.
 
-    `counters` are those of the table of TCP counters, in its order and in the units of their names. `bytes_acked`
-    counts since the connection was made; `receive_idle_ms` is the time since anything came from the other end,
-    data or an acknowledgement.
+    None if this kernel does not report them. `counters` are in the order of the table of TCP counters, and in the
+    units of their names. `bytes_acked` counts since the connection was made; `receive_idle_ms` is the time since
+    anything came from the other end, data or an acknowledgement.
     """
 
     timestamps: bool
@@ -81,14 +81,14 @@ class TcpInfo(NamedTuple):
 
     @property
     def rtt_us(self) -> int | None:
-        """The smoothed round trip; None where the kernel has not measured one."""
+        """The smoothed round trip; None if the kernel has not measured one."""
         return self.counters[_RTT_COUNTER]
 
 
 def parse_tcp_info(data: bytes, memory: tuple[int, ...] | None = None) -> TcpInfo | None:
-    """Return the content of a kernel's struct tcp_info; None where it is shorter than Linux 2.6's.
+    """Return the content of a kernel's struct tcp_info; None if it is shorter than Linux 2.6's.
 
-    `memory` is that of the same socket (`read_socket_memory`).
+    `memory` is the same socket's (`read_socket_memory`).
     """
     if len(data) < _OLDEST.size:
         return None
@@ -115,7 +115,7 @@ def parse_tcp_info(data: bytes, memory: tuple[int, ...] | None = None) -> TcpInf
 def read_bytes_taken(sock: socket.socket) -> int | None:
     """Return how many bytes a connection's kernel has taken: `bytes_acked` once all of them are acknowledged.
 
-    None where the kernel does not tell.
+    None if the kernel does not report it.
     """
     while True:
         waiting = _count_waiting(sock)
@@ -148,7 +148,7 @@ def read_tcp_info(sock: socket.socket) -> TcpInfo | None:
 
 
 def read_socket_memory(sock: socket.socket) -> tuple[int, ...] | None:
-    """Return the words of SO_MEMINFO (linux/sock_diag.h) of any socket; None where the system does not tell."""
+    """Return the words of SO_MEMINFO (linux/sock_diag.h) of any socket; None if the system does not report them."""
     if sys.platform != "linux":
         return None
     try:

@@ -59,7 +59,7 @@ class Iperf3Channel:
         Raises:
             ConnectionClosed: The connection ended.
             SilentPeer: Nothing came within `deadline_s`.
-            RemoteProtocolError: There is no such state.
+            RemoteProtocolError: The state is unknown.
         """
         return State.from_byte((await self._read_exactly(1, deadline_s))[0])
 
@@ -82,7 +82,7 @@ class Iperf3Channel:
     async def read_error_words(self, deadline_s: float) -> tuple[int | None, int | None]:
         """Return iperf3's number of an error and the system's, which follow SERVER_ERROR; None is missing.
 
-        Old servers send only the first, some none.
+        Old servers send only the first, or neither.
         """
         with contextlib.suppress(ConnectionClosed):
             await self._fill(_ERROR_WORDS.size, deadline_s)
@@ -98,7 +98,7 @@ class Iperf3Channel:
         await self._send(cookie)
 
     async def send_state(self, state: State) -> None:
-        """Send a state; raise ConnectionClosed where the connection ended, or the other end does not read."""
+        """Send a state; raise ConnectionClosed if the connection ended, or the other end does not read."""
         await self._send(state.wire_byte)
 
     async def send_json(self, document: dict[str, Any]) -> None:
@@ -114,8 +114,8 @@ class Iperf3Channel:
     async def aclose(self, linger_s: float = _LINGER_S) -> None:
         """Send what is queued, wait for the other end to close, `linger_s` at most, and close.
 
-        Bytes that nobody has read would make the kernel send a reset, which discards what the other end has not
-        read yet.
+        Unread bytes would make the kernel send a reset, which discards the data that the other end has not read
+        yet.
         """
         if self._is_closed:
             return
@@ -153,7 +153,7 @@ class Iperf3Channel:
         return data
 
     async def _fill(self, count: int, deadline_s: float) -> None:
-        """Read until the buffer has so many bytes; it grows with what arrives, never with what is announced."""
+        """Read until the buffer has `count` bytes. It grows with arriving bytes, never with an announced length."""
         if len(self._buffer) >= count:
             return
         try:
@@ -173,7 +173,7 @@ class Iperf3Channel:
 
 
 def _prefer(sock: socket.socket) -> None:
-    """Have bytes sent at once and before those of the test, and a host noticed that is gone."""
+    """Send bytes at once and before those of the test, and notice a host that is gone."""
     options = [
         (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
         (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -191,7 +191,7 @@ def _prefer(sock: socket.socket) -> None:
 
 
 def _address_of(ask: Any) -> tuple[str | int, ...]:
-    """Return a socket address, () where the other end has reset the connection."""
+    """Return a socket address, () if the other end has reset the connection."""
     with contextlib.suppress(OSError):
         return ask()
     return ()

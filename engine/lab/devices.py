@@ -1,4 +1,10 @@
-"""The two network devices of a link: addresses, MTU and queues with iproute2, offloads and TAP with ioctl."""
+"""The network devices of labs: addresses, MTU and queues with iproute2, offloads and TAP with ioctl.
+
+A link has two of them. Emulated hosts have links to switches (bridges), and trunks join the switches. All of these
+are made in this process's namespace, except a host's own end of its link. A device's queue limits the packets that
+leave by it: the queue of a host's device limits the host's sending, the queue of its port at the switch its
+receiving.
+"""
 
 import array
 import contextlib
@@ -15,15 +21,17 @@ from pathlib import Path
 from typing import Final
 
 from ..model.errors import LabError, LabUnavailable, explain_os_error
+from .hosts_spec import MESH_PREFIX_BITS, LabHost, LabTrunk
 from .link_spec import ETHERNET_HEADER_BYTES, PREFIX_BITS, LabLink
 from .namespaces import NetworkNamespace
 
 NEAR_DEVICE: Final = "near0"
 FAR_DEVICE: Final = "far0"
+HOST_DEVICE: Final = "eth0"
 _DEADLINE_S: Final = 10.0
 _SBIN: Final = "/usr/sbin:/sbin"  # Debian's place for them, which a user's PATH may lack
 _PACKAGES: Final = {"ip": "iproute2", "tc": "iproute2"}
-# linux/sockios.h, linux/ethtool.h: segmentation by the device, by the kernel, and joining of what arrives.
+# linux/sockios.h, linux/ethtool.h: segmentation by the device, by the kernel, and joining of arriving packets.
 _SIOCETHTOOL: Final = 0x8946
 _OFFLOADS: Final = {"TSO": 0x1F, "GSO": 0x24, "GRO": 0x2C}
 # linux/if_tun.h
@@ -31,7 +39,7 @@ _TUNSETIFF: Final = 0x400454CA
 _TAP_WITHOUT_INFO: Final = 0x0002 | 0x1000
 _CONGESTION: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _RETRIES: Final = Path("/proc/sys/net/ipv4/tcp_retries2")
-_MOST_RETRIES: Final = "255"
+_MAX_RETRIES: Final = "255"
 _log = logging.getLogger(__name__)
 _REMEDIES: Final = {
     "kind is unknown": "this kernel has no such queue: modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF",
@@ -112,7 +120,7 @@ def _open_tap(name: str) -> int:
 def configure_device(
     device: str, address: str, mtu_bytes: int, link: LabLink, prefix_bits: int = PREFIX_BITS
 ) -> list[str]:
-    """Configure a device of this namespace as one end of the link; return notes for a person."""
+    """Configure a device of this namespace as one end of the link; return notes for the user."""
     run_tool("ip", "link", "set", "lo", "up")
     shape_device(device, mtu_bytes, link)
     run_tool("ip", "address", "add", f"{address}/{prefix_bits}", "dev", device)
@@ -121,7 +129,7 @@ def configure_device(
 
 
 def shape_device(device: str, mtu_bytes: int, link: LabLink) -> None:
-    """Give a device the link's MTU, offloads and queue, which limits what leaves by it, and turn it on."""
+    """Give a device the link's MTU, offloads and queue, which limits its packets, and turn it on."""
     run_tool("ip", "link", "set", device, "mtu", str(mtu_bytes))
     if link.grain == "packet":
         # Even without segmentation offload TCP passes several packets at once (Linux 4.17), and the queue counts
@@ -150,7 +158,7 @@ def qdisc_arguments(link: LabLink) -> tuple[str, ...]:
 def _queue_bytes(link: LabLink) -> int:
     """Return the size of a queue in which small packets find room between full-sized frames.
 
-    The kernel counts bytes. Where a queue was a whole number of frames and a few bytes, packets of the control
+    The kernel counts bytes. If a queue was a whole number of frames and a few bytes, packets of the control
     connection found it full every time: 32 sessions at 1 Mb/s ended after half a minute. A switch counts packets.
     """
     if link.grain != "packet":
@@ -182,14 +190,14 @@ def _outlast_full_queue() -> None:
     the default, and timed out after 8 s. A switch that drops packets does not count so.
     """
     with contextlib.suppress(OSError):
-        _RETRIES.write_text(_MOST_RETRIES, encoding="ascii")
+        _RETRIES.write_text(_MAX_RETRIES, encoding="ascii")
 
 
 def _choose_cubic(device: str, address: str, prefix_bits: int) -> list[str]:
     """Set cubic, which fills the queue: a congestion control that paces would decide the rate itself.
 
-    A namespace may only use what its machine allows every user (tcp_allowed_congestion_control); a route may name
-    any. The route is the second choice, because it overrides the choice of a program before its connection.
+    A namespace may only use those that its machine allows every user (tcp_allowed_congestion_control); a route may
+    name any. The route is the second choice, because it overrides the choice of a program before its connection.
     """
     with contextlib.suppress(OSError):
         _CONGESTION.write_text("cubic", encoding="ascii")
@@ -200,3 +208,33 @@ def _choose_cubic(device: str, address: str, prefix_bits: int) -> list[str]:
     except LabError as error:
         return [f"TCP keeps this machine's own congestion control, for cubic is not to be had: {error}"]
     return []
+
+
+def create_switch(name: str, address: str | None = None) -> None:
+    """Make a switch; with an address, this namespace is connected to it without a limit."""
+    run_tool("ip", "link", "add", name, "type", "bridge", "stp_state", "0", "mcast_snooping", "0")
+    disable_offloads(name)
+    if address is not None:
+        run_tool("ip", "link", "set", "lo", "up")
+        run_tool("ip", "address", "add", f"{address}/{MESH_PREFIX_BITS}", "dev", name)
+    run_tool("ip", "link", "set", name, "up")
+
+
+def connect_host(host: LabHost, namespace: NetworkNamespace, address: str, switch: str, port: str) -> list[str]:
+    """Connect a host's namespace to a port of a switch; return notes for the user."""
+    create_veth_pair(port, HOST_DEVICE, namespace)
+    _plug_in(port, switch, host.receives)
+    with namespace.enter():
+        return configure_device(HOST_DEVICE, address, host.sends.mtu_bytes, host.sends, MESH_PREFIX_BITS)
+
+
+def connect_switches(trunk: LabTrunk, switch: str, hub: str, devices: tuple[str, str]) -> None:
+    """Connect a rack's switch to the one in the middle, with these devices at them."""
+    create_veth_pair(*devices)
+    _plug_in(devices[0], switch, trunk.sends)
+    _plug_in(devices[1], hub, trunk.receives)
+
+
+def _plug_in(device: str, switch: str, link: LabLink) -> None:
+    run_tool("ip", "link", "set", device, "master", switch)
+    shape_device(device, link.mtu_bytes, link)

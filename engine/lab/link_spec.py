@@ -30,9 +30,9 @@ class LabLink:
 
     `far_mtu_bytes` differs from `mtu_bytes` to emulate a far end that is set up wrong. A frame of `n` bytes,
     including its Ethernet header, takes `wire_bytes(n)` of `rate_bit_s`. `buffer_bytes` is the capacity of each
-    end's queue, `burst_bytes` the most that may leave at once after a pause. `half_duplex` is one medium for both
+    end's queue, `burst_bytes` the largest burst after a pause. `half_duplex` is one medium for both
     directions. In each direction `delay_ns` holds every frame back, and `loss_percent` of the frames are lost,
-    drawn with `seed`. A `grain` other than `packet` counts too little for small packets.
+    drawn with `seed`. A `grain` other than `packet` counts small packets as too small.
     """
 
     rate_bit_s: int

@@ -1,7 +1,7 @@
 """Network namespaces of Linux without names: they last as long as a descriptor or a process in them.
 
 `python -m linkgauge.engine.lab.namespaces KEEPER PARENT -- COMMAND …` runs a command at the near end of a lab. The
-process becomes the command. It gets SIGHUP, as when a terminal closes, when the process that started it ends. Every
+process becomes the command. When the process that started it ends, it gets SIGHUP, as if a terminal closed. Every
 command in a lab starts with this module, so it imports next to nothing.
 
 Python has os.unshare and os.setns since 3.12; for 3.11 the C library is called.
@@ -97,7 +97,7 @@ def create_privileged_namespace() -> NetworkNamespace:
     """Move this process into a network namespace that it may configure; raise LabUnavailable if there can be none.
 
     Without the rights for it, the process moves into a user namespace as well. There it is root, mapped to the
-    person's own user, and its rights end at that namespace.
+    user's own id, and its rights end at that namespace.
     """
     user, group = os.geteuid(), os.getegid()
     try:
@@ -134,7 +134,7 @@ def end_processes(
 ) -> None:
     """End the processes that `find` returns, first with a signal and then with SIGKILL.
 
-    Those that are `spared` do not get the first one: they have been told to end in another way.
+    Those that are `spared` do not get the first signal: they have another reason to end.
     """
     for number in (gently, signal.SIGKILL):
         deadline = time.monotonic() + _GRACE_S
@@ -159,7 +159,7 @@ def enter_near_namespace(keeper: int) -> None:
 def main() -> None:
     """Enter the namespace and become the command; exit with status 3 if that fails."""
     keeper, parent, dashes, *command = sys.argv[1:]
-    if dashes != "--":  # builder.py writes this command line
+    if dashes != "--":  # link_lab.py writes this command line
         sys.exit(3)
     try:
         enter_near_namespace(int(keeper))

@@ -33,7 +33,7 @@ class _Flow:
 
 
 class Medium:
-    """The medium between the two ends. It has no clock: each call says the time.
+    """The medium between the two ends. It has no clock: each call gives the time.
 
     Call `send` for each frame, and `pop_arrivals` at the time that `next_event_ns` returns.
     """

@@ -13,10 +13,10 @@ _LOOK_S: Final = 0.05
 
 
 async def await_drain(counters: SharedCounters) -> None:
-    """Return once no payload has come or gone for half a second, or after 3 s.
+    """Return once no payload has moved for half a second, or after 3 s.
 
-    RFC 7680 has a packet count as lost only after a time that is long for the path. A queue that is emptied keeps
-    datagrams coming, so the wait is for a silence rather than for a time from the end.
+    By RFC 7680 a packet is lost only after a time that is long for the path. A queue that empties keeps datagrams
+    coming, so this waits for a silence and not for a fixed time.
     """
     began_ns = moved_ns = time.monotonic_ns()
     carried = _payload_bytes(counters)
@@ -30,5 +30,5 @@ async def await_drain(counters: SharedCounters) -> None:
 
 
 def _payload_bytes(counters: SharedCounters) -> int:
-    """Return the payload of both directions, without the probe's, which goes on."""
+    """Return the payload of both directions. The probe's is not counted: it goes on."""
     return sum(map(counters.flow_bytes, Direction.DUPLEX.flows))

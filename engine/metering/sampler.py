@@ -1,4 +1,4 @@
-"""Counters to samples: the readings of one end, each on that end's own monotonic clock."""
+"""Samples of the counters of one end, each on that end's own monotonic clock."""
 
 import asyncio
 import time
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..host.cpu import find_cpu_quotas, read_core_times, read_quota_wait, subtract_core_times
 from ..host.nic import read_nic_counts
-from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import (
@@ -23,7 +22,7 @@ from ..model.samples import (
     SessionSample,
     difference,
 )
-from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
+from ..model.session_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
 from .shared_counters import EMPTY_HISTOGRAM, ProbeCount, ProbeHistogram, SharedCounters, SlotReading
 
@@ -38,7 +37,7 @@ IDLE_DURATION_NS: Final = SECOND_NS  # how long latency is measured before paylo
 RESPONSIVENESS_IDLE_NS: Final = 2 * SECOND_NS  # the same in a responsiveness test, whose results are rises above it
 _SHORTEST_SLEEP_NS: Final = 1_000_000
 _LONGEST_CHECK_NS: Final = 10_000_000
-_CHECK_DIVISOR: Final = 64  # a run of a number of bytes is measured for at most a 64th, or 1 ms, too long
+_CHECK_DIVISOR: Final = 64  # a run of a number of bytes is measured for at most 1/64 of its time, or 1 ms, too long
 _CUMULATIVE: Final = tuple(
     position for position, counter in enumerate(TCP_COUNTERS) if counter.kind == "cumulative"
 )
@@ -49,7 +48,7 @@ _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
 
 
 class Sampler:
-    """Takes the samples of one end of one run. `nic` names the interface that carries it, where that is known.
+    """Takes the samples of one end of one run. `nic` names the interface that carries it, if that is known.
 
     Call `measure_idle` before payload flows, `start` when it does, then `run`, `take_sample` for the rest, and
     `close`.
@@ -86,12 +85,12 @@ class Sampler:
             self._queue.start()
 
     def close(self) -> None:
-        """End what is read in the background. Samples may still be taken."""
+        """End the readings in the background. Samples may still be taken."""
         if self._queue is not None:
             self._queue.close()
 
     async def measure_idle(self) -> ProbeSample | None:
-        """Return a sample of the probe before payload flows; None where the plan has no probe."""
+        """Return a sample of the probe before payload flows; None if the plan has no probe."""
         return None if self._probe is None else await self._probe.measure_idle()
 
     @property
@@ -109,7 +108,7 @@ class Sampler:
     ) -> None:
         """Pass a sample to `on_sample` each interval, until `until_ns` after the start; None is without end.
 
-        An interval at whose end none `is_due` is part of the next sample.
+        If no sample `is_due` at the end of an interval, the interval is part of the next sample.
         """
         tick = 0
         while until_ns is None or self.elapsed_ns < until_ns:
@@ -143,19 +142,19 @@ class Sampler:
         return True
 
     def take_sample(self, *, is_drain: bool = False, is_last: bool = False) -> Sample | None:
-        """Return a sample of the time since the last one; None where that time is too short.
+        """Return a sample of the time since the last one; None if that time is too short.
 
         With `is_drain` it has the datagrams that came after the end of the run. With `is_last` it may be as short
-        as the whole of a run of a number of bytes: what it has would be in no sample.
+        as a whole run of a number of bytes: otherwise its counts would be in no sample.
         """
         elapsed_ns = self.elapsed_ns
         interval_ns = elapsed_ns - self._elapsed_ns
-        # The rate of a shorter one would be noise. But all bytes of a limit may have come in less.
+        # The rate of a shorter one would be noise. But all bytes of a limit may come in less time.
         is_whole, self._has_received_all = self._has_received_all or self._index < 0 or is_last, False
         if interval_ns < (self._min_limited_ns if is_whole else self._min_interval_ns):
             return None
         sessions, host = self._sessions.take(), self._host.take()
-        # Where this process was held up, the index skips, so that both ends' samples stay aligned in time.
+        # If this process was held up, the index skips, so that both ends' samples stay aligned in time.
         self._index = max(self._index + 1, round(elapsed_ns / self._interval_ns) - 1)
         self._elapsed_ns = elapsed_ns
         return Sample(
@@ -180,7 +179,7 @@ class Sampler:
 
 
 class _SessionParts(NamedTuple):
-    """The parts of a sample that tell of sessions."""
+    """The parts of a sample about sessions."""
 
     sessions: tuple[SessionSample, ...]
     latency: tuple[LatencyCounts, ...]
@@ -189,7 +188,7 @@ class _SessionParts(NamedTuple):
 
 
 class _SessionReader:
-    """Reads what each session has counted since the last reading."""
+    """Reads the counts of each session since the last reading."""
 
     def __init__(self, end: End, plan: Plan, counters: SharedCounters) -> None:
         self._counters = counters
@@ -232,7 +231,7 @@ class _SessionReader:
         latency: dict[_Key, bytes],
         datagrams: dict[_Key, tuple[int | None, ...]],
     ) -> _SessionParts:
-        """Return what has been counted since the last reading. A closed session is left out if that is nothing."""
+        """Return the counts since the last reading. A closed session without any is left out."""
         before = self._slots
         counts = {
             key: diff_histograms(self._latency.get(key, EMPTY_HISTOGRAM), words) for key, words in latency.items()
@@ -252,7 +251,7 @@ class _SessionReader:
 
 
 class _HostParts(NamedTuple):
-    """The parts of a sample that tell of the host."""
+    """The parts of a sample about the host."""
 
     cores: tuple[CoreTimes, ...] | None
     process_cpu_ns: int
@@ -262,7 +261,7 @@ class _HostParts(NamedTuple):
 
 
 class _HostReader:
-    """Reads what the host's cores, the engine's processes and the interface have done since the last reading."""
+    """Reads the work of the host's cores, the engine's processes and the interface since the last reading."""
 
     def __init__(self, counters: SharedCounters, nic: str | None) -> None:
         self._counters = counters
@@ -291,7 +290,7 @@ class _HostReader:
         return parts
 
     def _take_waits(self) -> CpuWaits | None:
-        """Return the waits for a core since the last call; None where the system counts none."""
+        """Return the waits for a core since the last call; None if the system counts none."""
         before, quota_ns = self._waits_ns, self._quota_ns
         self._waits_ns, self._quota_ns = self._counters.workers_wait_ns(), read_quota_wait(self._quotas)
         rises = [now - was for was, now in zip(before, self._waits_ns, strict=False) if was is not None and now]
@@ -354,8 +353,8 @@ def _session_sample(
     Args:
         before: the earlier reading, if any.
         after: the later reading.
-        counts: the slot's transactions by latency; None where this end does not ask for any.
-        answer_bytes: the size of each answer, where bytes are counted by whole answers.
+        counts: the slot's transactions by latency; None if this end does not ask for any.
+        answer_bytes: the size of each answer, if bytes are counted by whole answers.
     """
     latency = summarize_latency(counts or {})
     transactions = None if counts is None else sum(counts.values())
@@ -377,7 +376,7 @@ def _session_sample(
 
 
 class ProbeReader:
-    """Reads what the probes measured since the last reading, at the near end, which sends their requests."""
+    """Reads the probes' measurements since the last reading, at the near end, which sends their requests."""
 
     def __init__(self, counters: SharedCounters, plan: Plan) -> None:
         self._counters = counters
@@ -405,14 +404,14 @@ class ProbeReader:
         return sample
 
     async def measure_idle(self) -> ProbeSample:
-        """Return a sample of a second or two in which every session is open and none carries payload."""
+        """Return a sample of a second or two with every session open and without payload."""
         self.take_sample()
         await asyncio.sleep(self._idle_ns / SECOND_NS)
         return self.take_sample()
 
 
 class FurtherProbesReader:
-    """Reads what the other two probes of a responsiveness test measured since the last reading."""
+    """Reads the measurements of the other two probes of a responsiveness test since the last reading."""
 
     def __init__(self, counters: SharedCounters) -> None:
         self._counters = counters
@@ -420,7 +419,7 @@ class FurtherProbesReader:
         self._counts = dict.fromkeys(ProbeCount, 0)
 
     def take(self) -> tuple[HandshakeSample, DatagramProbeSample | None]:
-        """Read everything now; there are no datagrams where none was ever sent."""
+        """Read everything now; None for datagrams if none was ever sent."""
         has_datagrams = self._counters.read_probe_count(ProbeCount.DATAGRAMS_SENT) > 0
         connect, answer = (self._take_histogram(each) for each in (ProbeHistogram.CONNECT, ProbeHistogram.ANSWER))
         handshakes = HandshakeSample(connect, answer, self._take_count(ProbeCount.HANDSHAKES_FAILED))

@@ -1,7 +1,7 @@
 """The counters of an end's workers: a block of shared memory, written by them and read by the sampler.
 
-The block is an anonymous file, so no name of it can remain: it disappears with the last process that
-maps it, however that process ended. Every field is an aligned 64-bit word with a single writer, so reading needs no
+The block is an anonymous file, so its name cannot remain: it disappears with the last process that
+maps it, however that process ends. Every field is an aligned 64-bit word with a single writer, so reading needs no
 lock. It holds, in this order:
 
     a slot for each session in each direction, and one for the probe
@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from ..host.files import create_memory_file
-from ..model.datagram_counters import DATAGRAM_COUNTER_NAMES
+from ..host.memory_file import create_memory_file
 from ..model.latency_histogram import BUCKET_COUNT
 from ..model.plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION, Direction
-from ..model.socket_info import TCP_COUNTER_NAMES
+from ..model.session_counters import DATAGRAM_COUNTER_NAMES, TCP_COUNTER_NAMES
 
 UNKNOWN: Final = 2**64 - 1
 
@@ -128,7 +127,7 @@ class SharedCounters:
 
     @classmethod
     def create(cls) -> "SharedCounters":
-        """Make a new block, all zero; raise OSError where the system has no memory for it."""
+        """Make a new block, all zero; raise OSError if the system has no memory for it."""
         fd = create_memory_file("linkgauge-counters")
         try:
             os.ftruncate(fd, _SIZE_BYTES)
@@ -144,7 +143,7 @@ class SharedCounters:
         os.close(self.fd)
 
     def read(self, direction: Direction, session: int) -> SlotReading | None:
-        """Return a slot; None where it was never used."""
+        """Return a slot; None if it was never used."""
         base = slot_index(direction, session) * WORDS_PER_SLOT
         words = self.words[base : base + _USED_WORDS].tolist()
         if not any(words):
@@ -183,7 +182,7 @@ class SharedCounters:
         return sum(self.words[CounterField.BYTES : _CPU_BASE : WORDS_PER_SLOT].tolist())
 
     def flow_bytes(self, direction: Direction) -> int:
-        """Return the bytes of all sessions of a single direction; the probe's are no payload."""
+        """Return the bytes of all sessions of a single direction; the probe's bytes are not payload."""
         return sum(self._all(direction, CounterField.BYTES))
 
     def _all(self, direction: Direction, field: CounterField) -> list[int]:
@@ -208,7 +207,7 @@ class SharedCounters:
         self.words[_WAIT_BASE + worker] = UNKNOWN if wait_ns is None else wait_ns
 
     def workers_wait_ns(self) -> list[int | None]:
-        """Return the time for which each worker waited for a core, without the probe's: it carries no payload."""
+        """Return how long each worker waited for a core, without the probe's worker: it carries no payload."""
         words = self.words[_WAIT_BASE : _WAIT_BASE + MAX_WORKERS].tolist()
         return [None if word == UNKNOWN else word for word in words]
 
@@ -217,5 +216,5 @@ class SharedCounters:
         self.words[_LAST_RECEIVED_BASE + worker] = when_ns
 
     def last_received_ns(self) -> int:
-        """Return the time of the last received packet on any connection; 0 where that is unknown."""
+        """Return the time of the last received packet on any connection; 0 if it is unknown."""
         return max(self.words[_LAST_RECEIVED_BASE : _LAST_RECEIVED_BASE + _WORKERS].tolist())

@@ -41,7 +41,7 @@ LinkgaugeError
 ├── OutputError              a result could not be written
 └── PreferencesNotSaved      the settings could not be written
 
-Each has the exit status of a command that it ends: 2 where the command line is wrong, 3 where no test could be run.
+Each has the exit status of a command that it ends: 2 if the command line is wrong, 3 if no test could be run.
 """
 
 import difflib
@@ -69,10 +69,10 @@ def make_printable(text: str) -> str:
 
 
 def explain_os_error(error: OSError) -> str:
-    """Return the reason of an error of the system, without its number and arguments.
+    """Return the reason of a system error, without its number and arguments.
 
-    asyncio and the resolver write texts of their own, with addresses as Python values. An error of asyncio has no
-    text at all where a client closes its connection during the TLS handshake.
+    asyncio and the resolver write their own texts, with addresses as Python values. An error of asyncio has no text
+    if a client closes its connection during the TLS handshake.
     """
     if error.errno is not None and error.errno in errno.errorcode:
         text = os.strerror(error.errno)
@@ -111,7 +111,7 @@ def _install_command(extra: str) -> str:
 
 
 def require_extra(need: str, extra: str, *packages: str) -> None:
-    """Raise ExtraMissing where one of the packages of an extra is not installed.
+    """Raise ExtraMissing if one of the packages of an extra is not installed.
 
     Args:
         need: what needs the packages, such as `a mesh needs Dask`.
@@ -124,12 +124,12 @@ def require_extra(need: str, extra: str, *packages: str) -> None:
 
 
 class LinkgaugeError(Exception):
-    """Base of every error with a text for a person. `exit_status` is that of a command that the error ends."""
+    """Base of every error with a text for the user. A command that the error ends has this `exit_status`."""
 
     exit_status: ClassVar[int] = 3
 
 
-# What the person asked for
+# What the user asked for
 
 
 class UsageError(LinkgaugeError):
@@ -265,7 +265,7 @@ class RemoteProtocolError(ProtocolError):
 
 
 class RequestDeclined(RemoteProtocolError):
-    """A client asks for what an endpoint does not do, now or ever. The client receives the text."""
+    """A client asks for something that an endpoint does not do, now or ever. The client receives the text."""
 
 
 class LimitReached(RequestDeclined):
@@ -281,7 +281,7 @@ class EndpointBusy(RequestDeclined):
 
 
 class AddressRefused(RequestDeclined):
-    """A client whose address the operator's lists exclude. It learns neither the lists nor which one it was.
+    """A client whose address the operator's lists exclude. The client does not learn which list it was.
 
     `operator_text` is for the endpoint's own log.
     """
@@ -297,9 +297,9 @@ class AddressRefused(RequestDeclined):
 
 
 class Iperf3Refusal(LinkgaugeError):
-    """A test that a server of ours refuses or ends, with the number that its iperf3 client receives.
+    """A test that our iperf3 service refuses or ends, with the number that its client receives.
 
-    The text is for the endpoint's log: it names what was asked for, and the limit.
+    The text is for the endpoint's log: it names the request and the limit.
     """
 
     def __init__(self, number: int, text: str, system_errno: int = 0) -> None:
@@ -321,7 +321,7 @@ class LabError(LinkgaugeError):
 
 
 class LabUnavailable(LabError):
-    """This machine, or this user on it, cannot have labs at all: says why, and what would help."""
+    """This machine, or this user on it, cannot have labs at all: says why, and names a remedy."""
 
 
 class ClusterError(LinkgaugeError):
@@ -353,4 +353,4 @@ class PreferencesNotSaved(LinkgaugeError):
 
 
 class OutputError(LinkgaugeError):
-    """A result could not be written to stdout, or metrics to where they go: names the cause."""
+    """A result could not be written to stdout, or metrics to their destination: names the cause."""

@@ -1,8 +1,8 @@
 """The events of a run: `Started`, then any others in order of time, then `Ended`; and their sentences.
 
-Pure data; `None` is unknown, `0` is measured. The run log stores every event, and all else (the rows of the CSV,
-the summary, the gauges) can be computed from them again. It stores the sentences of warnings and of a run's end as
-text, so that the engine composes them: `WarningText.PROBE_LOST.format(reason=...)`.
+Pure data; `None` is unknown, `0` is measured. The run log stores every event: the rows of the CSV, the summary and
+the gauges can be computed from them again. It stores the sentences of warnings and of a run's end as text, so the
+engine composes them: `WarningText.PROBE_LOST.format(reason=...)`.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from .host_info import HostInfo
 from .plan import Dialect, Direction, End, PerDirection, Plan, Settings
 from .samples import ProbeSample, Sample
 from .serialization import OMITTED_AT_DEFAULT
-from .socket_info import SocketInfo
+from .session_counters import SocketInfo
 
 # Bytes that were delayed and arrive at once exceed the rate of a wire a little for a moment.
 _EXCESS: Final = 1.2
@@ -21,10 +21,10 @@ _EXCESS: Final = 1.2
 
 @dataclass(frozen=True, slots=True)
 class ExpectedRate:
-    """A rate to expect of a link, and its source.
+    """A rate that a link should reach, and its source.
 
     For transactions, `transactions_s` is the expected rate and `bit_s` the payload that they carry. `most_bit_s` is
-    the capacity of the wire, where it can be computed.
+    the capacity of the wire, if it can be computed.
     """
 
     bit_s: int
@@ -40,7 +40,7 @@ class ExpectedRate:
 
 @dataclass(frozen=True, slots=True)
 class Expectation(PerDirection[ExpectedRate | None]):
-    """The rates to expect of each direction and of both together; None where there is no expectation."""
+    """The rates to expect of each direction and of both together; None if there is no expectation."""
 
     out: ExpectedRate | None = None
     in_: ExpectedRate | None = None
@@ -51,7 +51,7 @@ class Reason(StrEnum):
     """Why a run ended."""
 
     COMPLETED = "completed"  # its duration was up
-    STOPPED = "stopped"  # the person stopped it
+    STOPPED = "stopped"  # the user stopped it
     INTERRUPTED = "interrupted"  # a signal stopped the near end
     PEER_STOPPED = "peer_stopped"  # the far end stopped it
     PEER_LOST = "peer_lost"  # the far end vanished
@@ -61,7 +61,7 @@ class Reason(StrEnum):
 
     @property
     def is_regular(self) -> bool:
-        """Whether the run ended as the person wanted."""
+        """Whether the run ended as the user wanted."""
         return self in {Reason.COMPLETED, Reason.STOPPED}
 
     @property
@@ -72,7 +72,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """The end of a run: the reason for programs, the detail for people."""
+    """The end of a run: the reason for programs, the detail for the user."""
 
     reason: Reason
     detail: str
@@ -82,8 +82,8 @@ class RunEnd:
 class Started:
     """Both ends are ready and the clocks have started: always the first event of a run.
 
-    `idle` is the probe's sample from before payload flowed. `ip_version` is 4 or 6, that of the connections, and
-    `address` the far end's address that they lead to.
+    `idle` is the probe's sample from before payload flowed. `ip_version` (4 or 6) and `address` are those of the
+    connections to the far end.
     """
 
     started_utc: str
@@ -98,7 +98,7 @@ class Started:
 
     @property
     def unseen_end(self) -> End | None:
-        """The end that is an iperf3 and sends no samples, only its totals; None where both ends are linkgauge's."""
+        """The end that is an iperf3 and sends no samples, only its totals; None if both ends are linkgauge's."""
         if self.far.is_iperf3:
             return End.FAR
         return End.NEAR if self.near.is_iperf3 else None
@@ -118,7 +118,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The person changed a setting: all later samples are taken under the new settings."""
+    """The user changed a setting: all later samples are taken under the new settings."""
 
     elapsed_ns: int
     settings: Settings
@@ -136,12 +136,12 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class SessionTotal:
-    """What an end without samples counted of one session, over the measured time; None is unknown.
+    """One session over the measured time, as counted by an end without samples; None is unknown.
 
-    `bytes` are the payload that it received or sent, over `span_ns` of its own clock. `retransmits` are segments
-    of its TCP socket where it sends. The others are of UDP: where it receives, different and repeated datagrams
-    that were `received`, those that were `lost`, and the jitter at the end; where it sends, those that were `sent`,
-    and of them those `lost` behind the last one that arrived.
+    `bytes` are the payload that it received or sent, over `span_ns` of its own clock. `retransmits` are segments of
+    its TCP socket if it sends. The others are of UDP. A receiver has the datagrams that were `received` (repeated
+    ones included) and `lost`, and the jitter at the end. A sender has those that were `sent`, and of them those
+    `lost` behind the last one that arrived.
     """
 
     direction: Direction
@@ -157,10 +157,10 @@ class SessionTotal:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What an end that sends no samples reports once, after the last sample: its counts without the warm-up.
+    """The counts of an end that sends no samples, without the warm-up; it reports them once, after the last sample.
 
-    They are the result of the directions that this end receives: the samples in their place have only what the
-    sender counted (`Sample.is_from_sender`). `cpu_ns` is the CPU time of its process over `span_ns`.
+    They are the result of the directions that this end receives: the samples in their place have only the sender's
+    counts (`Sample.is_from_sender`). `cpu_ns` is the CPU time of its process over `span_ns`.
     """
 
     end: End

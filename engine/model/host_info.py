@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 _MIN_MTU_BYTES: Final = 68  # RFC 791: every link carries a packet of that size
-_MAX_MTU_BYTES: Final = 1 << 32  # what the kernel's word for it holds
-_MOST_BIT_S: Final = 10**15  # a thousand times what the fastest interfaces have
-_LONGEST_NAME: Final = 256
+_MAX_MTU_BYTES: Final = 1 << 32  # the kernel has 32 bits for it
+_MAX_BIT_S: Final = 10**15  # a thousand times the rate of the fastest interfaces
+_MAX_NAME: Final = 256
 IPERF3_SOFTWARE: Final = "iperf3"
 _READS_OTHERS: Final = " (others)"
 _READS_WAITS: Final = " (waits)"
@@ -27,7 +27,7 @@ class NicInfo:
 
     `sort` is `device` for hardware (or a hypervisor's imitation of it) and `virtual` for an interface of the
     kernel's own. `kind` is a device's driver (`ixgbe`, `virtio_net`) or a virtual interface's kind (`veth`,
-    `vlan`). `line_rate_bit_s` is None where there is no line, or none whose rate is known. `tso` to `lro` are the
+    `vlan`). `line_rate_bit_s` is None if there is no line, or if its rate is unknown. `tso` to `lro` are the
     states of the offloads: segmentation by the NIC and by the kernel, merging by the kernel and by the NIC. `qdisc`
     is the queueing discipline of outgoing packets.
     """
@@ -47,16 +47,16 @@ class NicInfo:
     def __post_init__(self) -> None:
         """Raise ValueError for impossible values: expected rates are computed from these."""
         rate, mtu = self.line_rate_bit_s, self.mtu_bytes
-        has_rate = rate is None or 1 <= rate <= _MOST_BIT_S
+        has_rate = rate is None or 1 <= rate <= _MAX_BIT_S
         if not has_rate or not (mtu is None or _MIN_MTU_BYTES <= mtu <= _MAX_MTU_BYTES):
             raise ValueError(f"an interface of {rate} bit/s and MTU {mtu}")
-        if max(len(self.name), len(self.kind or "")) > _LONGEST_NAME:
-            raise ValueError(f"an interface's name of more than {_LONGEST_NAME} characters")
+        if max(len(self.name), len(self.kind or "")) > _MAX_NAME:
+            raise ValueError(f"an interface's name of more than {_MAX_NAME} characters")
 
 
 @dataclass(frozen=True, slots=True)
 class TcpSysctls:
-    """A kernel's limits of TCP (tcp(7), socket(7)); None where it does not report one.
+    """A kernel's limits of TCP (tcp(7), socket(7)); None if it does not report one.
 
     `rmem_max_bytes` and `wmem_max_bytes` bound the buffers that a program may request, `tcp_rmem_max_bytes` and
     `tcp_wmem_max_bytes` those that the kernel grows by itself. `congestion` is the default congestion control.
@@ -94,8 +94,8 @@ class HostInfo:
 
     def __post_init__(self) -> None:
         """Raise ValueError for absurdly long names."""
-        if max(map(len, (self.hostname, self.system, self.software, self.event_loop))) > _LONGEST_NAME:
-            raise ValueError(f"a host's name or system of more than {_LONGEST_NAME} characters")
+        if max(map(len, (self.hostname, self.system, self.software, self.event_loop))) > _MAX_NAME:
+            raise ValueError(f"a host's name or system of more than {_MAX_NAME} characters")
 
     @property
     def reads_waits(self) -> bool:
@@ -109,17 +109,17 @@ class HostInfo:
 
     @property
     def reads_buffers(self) -> bool:
-        """Whether this end decodes what a session's buffers hold, in any test."""
+        """Whether this end decodes the fill of a session's buffers, in any test."""
         return self.software.endswith(READS)
 
     @property
     def is_iperf3(self) -> bool:
-        """Whether this end is an iperf3, whose protocol tells neither its host nor its counters."""
+        """Whether this end is an iperf3: its protocol describes neither its host nor its counters."""
         return self.software.partition(" ")[0] == IPERF3_SOFTWARE
 
     @property
     def program(self) -> str:
-        """The name and version of the software, for a person."""
+        """The name and version of the software, for the user."""
         name = self.software
         for mark in (_READS_WAITS, _READS_OTHERS, _READS_BUFFERS):
             name = name.removesuffix(mark)

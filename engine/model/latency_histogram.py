@@ -21,7 +21,7 @@ CHUNK_BUCKETS: Final = _PER_OCTAVE
 SIGNIFICANT_BITS: Final = SUB_BUCKET_BITS + 1
 MIN_SHIFT: Final = _FIRST_OCTAVE - SUB_BUCKET_BITS
 MAX_SHIFT: Final = MIN_SHIFT + _OCTAVES - 1
-# bucket = (shift << 6) + (ns >> shift) - BASE, where shift leaves seven bits: the hottest path writes it out.
+# bucket = (shift << 6) + (ns >> shift) - BASE, and shift leaves seven bits: the hottest path has it inline.
 BUCKET_BASE: Final = (MIN_SHIFT << SUB_BUCKET_BITS) + _PER_OCTAVE
 _Key = TypeVar("_Key", int, str)
 
@@ -58,7 +58,7 @@ def _rank(whole: int, percent: float) -> int:
 
 
 def summarize_latency(counts: Mapping[int, int]) -> LatencySummary | None:
-    """Return the percentiles of counts; None where there are none."""
+    """Return the percentiles of counts; None if there are none."""
     if not counts:
         return None
     ascending = sorted(counts)

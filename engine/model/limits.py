@@ -14,7 +14,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal, Self, cast
 
 from .errors import InvalidLimitError, make_printable
-from .peer import parse_ip_address
+from .ip_address import parse_ip_address
 from .plan import MAX_BLOCK_BYTES, MAX_REQUEST_BYTES, MAX_SESSIONS, MAX_WORKERS, MIB
 
 Network = IPv4Network | IPv6Network
@@ -26,12 +26,12 @@ _SCALED: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([kmgt]?)(?:b(?:it)?(?:/
 _SIZE: Final = re.compile(r"(\d{1,9})\s*([kmgt])(?:i?b)?", re.ASCII | re.IGNORECASE)
 _BYTES: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _WORKERS: Final = min(MAX_WORKERS, max(4, os.cpu_count() or 1))  # bulk payload has four even on one core
-_MOST_BYTES: Final = 1 << 44
+_MAX_BYTES: Final = 1 << 44
 _BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 def _default_memory_bytes() -> int:
-    """Return half of this host's memory, between 256 MiB and 4 GiB; 1 GiB where it is unknown."""
+    """Return half of this host's memory, between 256 MiB and 4 GiB; 1 GiB if it is unknown."""
     try:
         host_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -44,7 +44,7 @@ _MEMORY_BYTES: Final = _default_memory_bytes()
 
 @dataclass(frozen=True, slots=True)
 class LimitRule:
-    """The rule of a limit: its unit, its range, and a description for people."""
+    """The rule of a limit: its unit, its range, and a description for the user."""
 
     unit: LimitUnit
     low: int
@@ -81,10 +81,10 @@ class Limits:
         MAX_REQUEST_BYTES, "bytes", 64, MAX_REQUEST_BYTES, "all requests in flight on a connection"
     )
     memory_bytes: int = _limit(
-        _MEMORY_BYTES, "bytes", 64 * MIB, _MOST_BYTES, "memory of all runs, as estimated before they start"
+        _MEMORY_BYTES, "bytes", 64 * MIB, _MAX_BYTES, "memory of all runs, as estimated before they start"
     )
     client_memory_bytes: int = _limit(
-        _MEMORY_BYTES // 4, "bytes", 32 * MIB, _MOST_BYTES, "of this, for the runs of one address"
+        _MEMORY_BYTES // 4, "bytes", 32 * MIB, _MAX_BYTES, "of this, for the runs of one address"
     )
     samples_s: int = _limit(
         10_000, "per second", 100, 10**6, "samples of all runs, one for each session and interval"

@@ -1,4 +1,4 @@
-"""The plan of a run: frozen, validated, and all that the engine needs to know of it.
+"""The plan of a run, frozen and validated: everything that the engine needs to carry it out.
 
 Pure. Base units inside: bytes, nanoseconds, bits per second. Every limit on a plan is
 here, so that the command line, the app and the far end refuse the same things in the same words.
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, Generic, Literal, Self, TypeVar
 
 from .errors import PlanError
-from .peer import check_zone
+from .ip_address import check_zone
 from .serialization import OMITTED_AT_DEFAULT
 from .workload import MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Mode, Workload, all_workloads
 
@@ -34,7 +34,7 @@ MAX_WAIT_NS: Final = 86_400 * SECOND_NS
 MIN_INTERVAL_NS: Final = 50_000_000  # /proc/stat counts in steps of 10 ms
 MAX_INTERVAL_NS: Final = 10 * SECOND_NS
 MAX_PHASE_INTERVAL_NS: Final = SECOND_NS * 2 // 5  # phases are judged by means over so long
-_LONGEST_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
+_MAX_WARMUP_NS: Final = 30 * SECOND_NS  # a rate that has not settled by then never will
 MIN_BLOCK_BYTES: Final = 64
 MAX_BLOCK_BYTES: Final = 16 * MIB
 MIN_MSS_BYTES: Final = 88  # TCP_MIN_MSS of Linux
@@ -45,7 +45,7 @@ MAX_REQUEST_BYTES: Final = 16 * MIB
 MAX_RESPONSE_BYTES: Final = 1 << 30
 MAX_BURST: Final = 1_024
 _SLOW_DATAGRAMS_S: Final = 10
-_FEWEST_DATAGRAMS: Final = 2  # of a session: one says nothing of a rate
+_MIN_DATAGRAMS: Final = 2  # of a session: one alone does not show a rate
 MIN_RATE_BIT_S: Final = 1_000
 MAX_RATE_BIT_S: Final = 10**13
 MAX_BYTES_LIMIT: Final = 900 << 50
@@ -55,7 +55,7 @@ _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAM
 
 
 class Dialect(StrEnum):
-    """What the two ends of a run speak with each other: linkgauge's own protocol, or that of iperf3."""
+    """The protocol between the two ends of a run: linkgauge's own, or iperf3's."""
 
     LINKGAUGE = "linkgauge"
     IPERF3 = "iperf3"
@@ -65,7 +65,7 @@ class ResponsivenessTest(StrEnum):
     """How a run measures latency under load.
 
     `phases` loads the link out, then in, then both ways, each until rate and latency are steady. `one-phase` loads
-    it in the plan's direction alone, until they are. `alongside` measures beside the load that the plan describes.
+    it in the plan's direction alone, until they are. `alongside` measures during the load that the plan describes.
     """
 
     PHASES = "phases"
@@ -119,7 +119,7 @@ class PerDirection(Generic[T]):
 
 
 class End(StrEnum):
-    """The ends of a link: the person is at the near one."""
+    """The ends of a link: the user is at the near one."""
 
     NEAR = "near"
     FAR = "far"
@@ -131,7 +131,7 @@ class End(StrEnum):
 
     @property
     def label(self) -> str:
-        """The end's name for people: `local` or `remote`."""
+        """The end's name for the user: `local` or `remote`."""
         return "local" if self is End.NEAR else "remote"
 
 
@@ -157,9 +157,9 @@ class Settings:
     AIX tables count them (Table 2, note 1). `window_bytes` None leaves the buffers to the kernel.
 
     The others are for datagrams. `rate_bit_s` is the UDP payload that the sessions of a direction send together;
-    None is as much as they can. With `searches_rate` it is where a search for the capacity starts (RFC 9097), which
-    stays below `search_max_bit_s`.
-    `datagram_bytes` is the UDP payload of a datagram; None is what the path's MTU holds.
+    None means as fast as they can. With `searches_rate` a search for the capacity starts at it (RFC 9097), and
+    stays below `search_max_bit_s`. `datagram_bytes` is the UDP payload of a datagram; None fills the path's
+    MTU.
     """
 
     direction: Direction = Direction.OUT
@@ -194,7 +194,7 @@ class Settings:
 
     @property
     def slow_datagram_bytes(self) -> int | None:
-        """The most that a datagram may hold for several to go every second in each session; None without a rate.
+        """The largest datagram of which each session sends several a second; None without a rate.
 
         At 32 kb/s in 16 sessions, datagrams of 1,472 bytes would be 6 s apart.
         """
@@ -271,18 +271,18 @@ class SocketOptions:
 class Plan:
     """The plan of a run.
 
-    With `duration_ns` None it lasts until it is stopped. The warm-up is the first part of the duration, displayed
-    and logged but not measured; None is a fifth of the duration, at most a second. With `warmup_auto` it lasts
-    until the rates have settled (warmup.py), at most half of the duration. `mode` None is copy or sendfile, the one
-    in which the sending host is faster. `workers` is the number of worker processes at each end, None as many as
-    are useful; they are pinned to `near_cores` and `far_cores` in turn, if any. `request_bytes` and
+    With `duration_ns` None it lasts until it is stopped. The warm-up is the first part of the duration. It is
+    displayed and logged, but not measured; None is a fifth of the duration, at most a second. With `warmup_auto` it
+    lasts until the rates have settled (warmup.py), at most half of the duration. `mode` None is copy or sendfile,
+    whichever is faster on the sending host. `workers` is the number of worker processes at each end, None means
+    as many as are useful; they are pinned to `near_cores` and `far_cores` in turn, if any. `request_bytes` and
     `response_bytes` None are the workload's defaults. `burst` is the number of requests in flight on each
     connection of `rr`. With `probe` the near end sends small requests during a stream, to measure latency under
-    load. `rate_bit_s` is the most that all sessions of a direction send together. `bytes_limit` ends the run once
-    the receiver of each direction has counted so many bytes. `client_port` is the near end's local port of the
+    load. `rate_bit_s` limits the rate of all sessions of a direction together. `bytes_limit` ends the run once
+    the receiver of each direction has counted that many bytes. `client_port` is the near end's local port of the
     first data connection; later ones take the ports after it. `loss_goal_ppm` is the share of datagrams, in
     millionths, that may be lost at the rate that a search finds. With `responsiveness`, which needs `probe`, there
-    are further probes, senders keep little unsent, and samples say what waits at the interface.
+    are further probes, senders keep little unsent, and samples have the queue at the interface.
 
     An `exclusive` run has the endpoint for itself. A run waits for its turn at a busy endpoint for up to `wait_ns`;
     with 0 it is refused at once.
@@ -386,13 +386,13 @@ class Plan:
             return
         each_s = 8 * size * settings.sessions / rate
         seconds = duration / SECOND_NS
-        if each_s <= seconds / _FEWEST_DATAGRAMS:
+        if each_s <= seconds / _MIN_DATAGRAMS:
             return
         raise PlanError(
             "rate",
             rate,
             f"each session would send one datagram of {size} bytes every {each_s:.3g} s, "
-            f"fewer than {_FEWEST_DATAGRAMS} in {seconds:g} s; "
+            f"fewer than {_MIN_DATAGRAMS} in {seconds:g} s; "
             "give a higher --rate, a smaller --datagram, fewer --sessions, or more --seconds",
         )
 
@@ -456,7 +456,7 @@ class Plan:
 
     @property
     def sender_chooses_mode(self) -> bool:
-        """Whether the sending host chooses its mode: the plan is of a TCP stream, and names none."""
+        """Whether the sending host chooses its mode: the plan is for a TCP stream, and does not name a mode."""
         return self.mode is None and not (self.workload.is_transactional or self.workload.is_datagram)
 
     @property
@@ -471,7 +471,7 @@ class Plan:
 
     @property
     def load_directions(self) -> tuple[Direction, ...]:
-        """The directions in which a responsiveness test loads the link, in order; none of a run without phases."""
+        """The directions in which a responsiveness test loads the link, in order; none without phases."""
         if not self.has_phases:
             return ()
         return tuple(Direction) if self.responsiveness is ResponsivenessTest.PHASES else (self.settings.direction,)
@@ -480,7 +480,7 @@ class Plan:
     def widest_settings(self) -> Settings:
         """The settings with the most sessions that the run opens by itself.
 
-        The phases of a responsiveness test add sessions, up to twice as many, where the first ones do not fill a
+        The phases of a responsiveness test add sessions, up to twice as many, if the first ones do not fill the
         link.
         """
         directions = self.load_directions
@@ -491,12 +491,12 @@ class Plan:
 
     @property
     def needs_turns(self) -> bool:
-        """Whether it asks for a turn at the endpoint: for itself, or after a wait."""
+        """Whether it asks for a turn at the endpoint: to have it alone, or after a wait."""
         return self.exclusive or self.wait_ns > 0
 
     @property
     def has_documented_transactions(self) -> bool:
-        """Whether its transactions have the documents' sizes, so that their rates apply."""
+        """Whether its transactions have the documents' sizes, so that the documents' rates apply."""
         return self.transaction_sizes == self.workload.transaction_sizes and self.burst == 1
 
     @property
@@ -505,14 +505,14 @@ class Plan:
         if self.warmup_ns is not None:
             return self.warmup_ns
         if self.warmup_auto:
-            return min(_LONGEST_WARMUP_NS, (self.duration_ns or MAX_DURATION_NS) // 2)
+            return min(_MAX_WARMUP_NS, (self.duration_ns or MAX_DURATION_NS) // 2)
         if self.bytes_limit is not None:  # its transfer may be over in less than any warm-up
             return 0
         return SECOND_NS if self.duration_ns is None else min(SECOND_NS, self.duration_ns // 5)
 
 
 def format_size(size_bytes: int) -> str:
-    """Return a size as a person types it: `64K`, `1M`, `1500`."""
+    """Return a size as a user types it: `64K`, `1M`, `1500`."""
     for unit, factor in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
         if size_bytes >= factor and not size_bytes % factor:
             return f"{size_bytes // factor}{unit}"

@@ -1,7 +1,7 @@
 """Samples: the counters of one interval, of one end, on that end's own monotonic clock, and how they combine.
 
-Pure; `None` is unknown, `0` is measured. Samples of neighbouring intervals make one of the whole time, field by
-field: by the table of TCP counters, by the field's metadata, and all others by their sum.
+Pure; `None` is unknown, `0` is measured. Samples of neighbouring intervals combine into one of the whole time,
+field by field: by the table of TCP counters, by the field's metadata, and otherwise by their sum.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,11 +11,10 @@ from itertools import pairwise, zip_longest
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
-from .datagram_counters import DatagramSample
 from .latency_histogram import BUCKET_COUNT, merge_counts
 from .plan import Direction, End
 from .serialization import OMITTED_AT_DEFAULT
-from .socket_info import TCP_COUNTERS
+from .session_counters import TCP_COUNTERS, DatagramSample
 
 T = TypeVar("T")
 
@@ -57,10 +56,10 @@ class CoreTimes:
 class SessionSample:
     """One session in one direction, seen from one end, during an interval.
 
-    `bytes` counts what this end's application received, or, where it sends, what the other end's kernel
+    `bytes` counts the bytes that this end's application received or, if it sends, that the other end's kernel
     acknowledged. Transactions and their latency are known at the end that sends the requests; they are None
     elsewhere, and for streams. All other fields are the TCP counters of this end's socket (TCP_INFO, tcp(7); see
-    socket_info.py): cumulative ones by their rise during the interval, the rest as they stand at its end.
+    session_counters.py): cumulative ones by their rise during the interval, the rest as they stand at its end.
 
     At the sending end these are retransmitted segments and bytes; the times in which it was busy sending
     (`busy_us`), limited by the peer's window (`rwnd_limited_us`) or by its own send buffer (`sndbuf_limited_us`);
@@ -147,7 +146,7 @@ class HandshakeSample:
     """New connections to the far end beside the load: their TCP handshakes, and the first answer on each.
 
     `connect` has the times of connect(2), `answer` those from the request on the new connection to its answer.
-    `failed` are connections that were refused, or got no answer within their deadline.
+    `failed` are connections that were refused, or had no answer by their deadline.
     """
 
     connect: LatencyCounts = field(metadata=PART)
@@ -175,7 +174,7 @@ class DatagramProbeSample:
 class ProbeSample:
     """The probe's sample over `span_ns`: the latency of its transactions, and the RTT of its connection.
 
-    A responsiveness test has two further kinds of probe; None where a path carries none of them.
+    A responsiveness test has two further kinds of probe; None if the path does not carry them.
     """
 
     latency: LatencyCounts = field(metadata=PART)
@@ -187,11 +186,11 @@ class ProbeSample:
 
 @dataclass(frozen=True, slots=True)
 class QueueSample:
-    """What waited to be sent at this end's interface: means and the most of `readings` during an interval.
+    """The queue at this end's interface: means and maximum of `readings` during an interval.
 
     `backlog_bytes` are in the interface's queueing discipline, all of its classes, `most_backlog_bytes` at the
-    fullest reading, and `dropped` packets found no room there. `driver_bytes` have been passed to the driver and
-    not been sent (byte queue limits). None is unknown.
+    fullest reading, and it `dropped` packets. `driver_bytes` are with the driver and have not been sent (byte
+    queue limits). None is unknown.
     """
 
     readings: int
@@ -205,9 +204,9 @@ class QueueSample:
 class CpuWaits:
     """The time for which processes of this end were ready to run and had no core.
 
-    `worker_ns` is that of the worker which waited longest in the run queue (/proc/PID/schedstat), whatever had the
-    core meanwhile. `quota_ns` is the part for which a CPU quota stopped this end's processes (cpu.stat of their
-    cgroup, summed over cores); None where no quota is set.
+    `worker_ns` is the time of the worker that waited longest in the run queue (/proc/PID/schedstat), whatever used
+    the core meanwhile. `quota_ns` is the part for which a CPU quota stopped this end's processes (cpu.stat of their
+    cgroup, summed over cores); None if no quota is set.
     """
 
     worker_ns: int | None = None
@@ -216,13 +215,14 @@ class CpuWaits:
 
 @dataclass(frozen=True, slots=True)
 class HostDrops:
-    """What the kernel of this end's host dropped during an interval, the packets of other programs included.
+    """The packets that the kernel of this end's host dropped during an interval, those of other programs included.
 
     In the order of a packet's way out: `send_buffer` are datagrams that a socket could not send (SndbufErrors),
     `qdisc` packets of the interface's queueing discipline, `nic_sent` frames of the interface. On the way in:
-    `nic_received` are frames for which the interface or the kernel had no room, `backlog` those of them that found
-    the queue of their core full (softnet_stat), `receive_buffer` are datagrams for which their socket had no room
-    (RcvbufErrors), `receive_invalid` broken ones. `squeezed` is how often a core had to leave packets for later.
+    `nic_received` are frames for which the interface or the kernel had no room, `backlog` those of them for which
+    the queue of their core was full (softnet_stat), `receive_buffer` are datagrams for which their socket had no
+    room (RcvbufErrors), `receive_invalid` broken ones. `squeezed` is how often a core had to leave packets for
+    later.
     """
 
     send_buffer: int | None = None
@@ -237,10 +237,11 @@ class HostDrops:
 
 @dataclass(frozen=True, slots=True)
 class OtherTests:
-    """What the other tests of the far endpoint carried during an interval, those of iperf3 clients included.
+    """The load of the far endpoint's other tests during an interval, those of iperf3 clients included.
 
-    `tests` are those that moved payload in it or shortly before, and `sessions` all of theirs in one direction. Of
-    their payload, the endpoint received and sent so many bytes. All are 0 if the run had the endpoint for itself.
+    `tests` are those that moved payload in it or shortly before, and `sessions` all of theirs in one direction. The
+    endpoint received and sent `received_bytes` and `sent_bytes` of their payload. All are 0 if the run had the
+    endpoint for itself.
     """
 
     tests: int = field(default=0, metadata=PEAK)
@@ -249,15 +250,15 @@ class OtherTests:
     sent_bytes: int = 0
 
 
-# The wire format of all that an end reports; what earlier versions know stays at its place.
+# The wire format of an end's reports; the fields that earlier versions know keep their places.
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The counters of one interval, of one end, on that end's own monotonic clock.
 
-    `index` counts intervals since the start and may skip where an end was held up; `elapsed_ns` is the interval's
-    end. `process_cpu_ns` is user and system time of the engine's own processes, `busiest_worker_ns` that of the one
-    worker that used most. `latency` has each direction whose requests this end sends. `probe` is the near end's,
-    where the plan has one: its transactions are not payload of the run. A far end sends `waits` only to a near end
+    `index` counts intervals since the start and may skip if an end was held up; `elapsed_ns` is the interval's
+    end. `process_cpu_ns` is user and system time of the engine's own processes, `busiest_worker_ns` the time of the
+    busiest worker. `latency` has each direction whose requests this end sends. `probe` is the near end's,
+    if the plan has one: its transactions are not the run's payload. A far end sends `waits` only to a near end
     that reads them (see `HostInfo.reads_waits`).
 
     `datagrams` has each UDP session, and `delay_variation` each direction whose datagrams this end receives: their
@@ -299,14 +300,14 @@ class Sample:
 def combine(parts: Sequence[T]) -> T:
     """Return samples of neighbouring intervals, or parts of them, as one of the whole time.
 
-    They are of one class and at least one. What a sample has several of is combined by direction and session, or,
-    cores, by their place.
+    They are of one class, and there is at least one. Parts that a sample has several of are combined by direction
+    and session, and cores by their place.
     """
     return _combiner(type(parts[0]))(parts)
 
 
 def combine_known(parts: Iterable[T | None]) -> T | None:
-    """Return those that are known as one; None if there are none."""
+    """Return the known ones combined; None if there are none."""
     known = [part for part in parts if part is not None]
     return combine(known) if known else None
 
@@ -320,7 +321,7 @@ def sum_known(values: Iterable[int | None]) -> int | None:
 def difference(before: T, after: T) -> T:
     """Return how far each counter rose between two readings, at least 0.
 
-    A counter may step back: idle time does on Linux (proc(5)), and an interface restarts its counters.
+    A counter may step back: idle time does on Linux (proc(5)), and an interface may restart its counters.
     """
     read = _reader(type(after))
     return type(after)(*(max(0, now - was) for was, now in zip(read(before), read(after), strict=True)))
@@ -345,7 +346,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 @cache
 def _combiner(kind: type[Any]) -> _Rule:
-    """Return what combines the parts of a class; made once, because samples are many."""
+    """Return the function that combines the parts of a class; made once, because there are many samples."""
     if kind is LatencyCounts:
         return _combine_latency
     if kind is QueueSample:
@@ -390,7 +391,7 @@ def _combine_latency(parts: Sequence[LatencyCounts]) -> LatencyCounts:
 
 
 def _combine_queues(parts: Sequence[QueueSample]) -> QueueSample:
-    """Return the means over all readings, and the most of any."""
+    """Return the means over all readings, and the maximum of any."""
     most = [part.most_backlog_bytes for part in parts if part.most_backlog_bytes is not None]
     return QueueSample(
         sum(part.readings for part in parts),

@@ -27,15 +27,15 @@ _MAX_TEXT = 4_096
 _PLAIN: Final = frozenset({int, float, bool, type(None)})
 
 OMITTED_AT_DEFAULT: Final[dict[str, object]] = {"omitted_at_default": True}
-"""The metadata of a field that is written only where it has another value: earlier versions do not know its key."""
+"""The metadata of a field that is written only if it has another value: earlier versions do not know its key."""
 
 _Reader = Callable[[Any], Any]
 
 
 class _Misfit(Exception):
-    """A value that is not what was expected. Each reader that it passes adds the key of the value.
+    """A value that does not fit. Each reader that it passes adds the key of the value.
 
-    To name the place of every value, for the few that do not fit, takes an eighth more time.
+    Naming the place of every value, for the few that do not fit, would take an eighth more time.
     """
 
     def __init__(self, expected: str, value: object) -> None:
@@ -49,7 +49,7 @@ class _Misfit(Exception):
         return self
 
     def at(self, where: str) -> DecodeError:
-        """Return it as the error of a value in this place."""
+        """Return it as the error of a value at this place."""
         return DecodeError(".".join([where, *reversed(self._keys)]), self.expected, self.value)
 
 
@@ -104,10 +104,10 @@ def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def decode(kind: type[T], value: object) -> T:
-    """Return the JSON value as `kind`, a dataclass; raise DecodeError where any part does not fit.
+    """Return the JSON value as `kind`, a dataclass; raise DecodeError if any part does not fit.
 
-    Unknown keys are errors, and so are missing ones that have no default. A dataclass's own checks pass
-    through unchanged where they raise PlanError; a ValueError of theirs becomes DecodeError.
+    Unknown keys are errors, and so are missing ones that have no default. A PlanError of a dataclass's
+    own checks passes through unchanged; a ValueError becomes DecodeError.
     """
     return _read(kind, value, "")
 
@@ -151,7 +151,7 @@ def _reader(kind: Any) -> _Reader:
 
 
 def _object_reader(kind: type[Any], arguments: tuple[Any, ...] = ()) -> _Reader:
-    """Return the reader of a dataclass; with `arguments`, of a generic one whose parameters these are."""
+    """Return the reader of a dataclass; `arguments` are the parameters of a generic one."""
     actual: dict[Any, Any] = dict(zip(getattr(kind, "__parameters__", ()), arguments, strict=False))
     hints = {name: actual.get(hint, hint) for name, hint in get_type_hints(kind).items()}
     known = {f.name.rstrip("_"): (f.name, _reader(hints[f.name])) for f in fields(kind) if f.init}

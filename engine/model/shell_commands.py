@@ -1,7 +1,7 @@
-"""Commands for a person to paste into a shell: the one place that joins words to a command line.
+"""Commands that the user can paste into a shell: the one place that joins words to a command line.
 
 The name of an interface comes from the other end, and Linux allows it every character but blanks, `/` and `:`. A
-command is therefore made of a list of words: whatever a word has in it, the shell takes it as that one word.
+command is therefore made from a list of words: the shell reads each as one word, whatever it contains.
 """
 
 import re
@@ -14,7 +14,7 @@ _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][\w.]*=)(.+)", re.ASCII | re.DOTALL)
 
 
 def shell_command(*words: str | int) -> str:
-    """Return words as a command line, each quoted where a shell would not take it as one word.
+    """Return words as a command line, each quoted if a shell would not take it as one word.
 
     Of `NAME=VALUE` only the value is quoted: a shell takes a quoted name for a program.
     """

@@ -1,7 +1,7 @@
 """Workloads and their registry, which the plan, the command line and the app read.
 
-Pure. A workload is described here once: its sizes, who waits for whom, what it allows. How its two ends move bytes
-is registered beside it in engine/workloads/registry.py. The five that linkgauge has are class attributes
+Pure. A workload is described here once: its sizes, which end waits for the other, and its options. The sessions of
+its two ends are registered in engine/workloads/registry.py. The five that linkgauge has are class attributes
 (`Workload.STREAM`). More come from modules named in the environment variable LINKGAUGE_WORKLOADS, separated by
 commas: each calls `register_workload` and `register_sessions` when it is imported.
 """
@@ -13,17 +13,17 @@ from enum import StrEnum
 from typing import ClassVar, Final, Self
 
 WORKLOADS_VARIABLE: Final = "LINKGAUGE_WORKLOADS"
-MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/datagrams.py
+MIN_DATAGRAM_BYTES: Final = 24  # the header of a payload datagram, protocol/payload_datagrams.py
 MAX_DATAGRAM_BYTES: Final = 65_507  # 65,535 without the headers of IPv4 and UDP
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,15}", re.ASCII)
 
 
 class Mode(StrEnum):
-    """How payload gets into the sender's kernel and out of the receiver's.
+    """How payload gets into the sender's kernel, and out of the receiver's.
 
     A stream has the first three. `copy` copies on both sides, as send(2) and recv(2) do. `sendfile` saves the
     sender's copy: the kernel takes the pages of a memory file. `discard` saves the receiver's: its kernel drops the
-    payload (MSG_TRUNC, tcp(7)), so that it measures the path and not what an application there could read.
+    payload (MSG_TRUNC, tcp(7)), so it measures the path, and not the rate at which an application could read.
 
     Datagrams have the other two. `rate` passes them to and from the kernel in groups (UDP_SEGMENT and UDP_GRO of
     udp(7)). `quality` passes each on its own, with the time at which the kernel received it.
@@ -43,16 +43,16 @@ class Mode(StrEnum):
 
 # The traits are arguments by name: modules from outside (LINKGAUGE_WORKLOADS) give those that theirs has.
 class Workload(str):
-    """The name of a workload, with what every part of linkgauge needs to know of it.
+    """The name of a workload, with its properties for every part of linkgauge.
 
     It is a string so that JSON, CSV and sentences carry its name; there is one object for each name, so that `is`
     compares two.
 
     Args:
-        name: As it is typed and written: small letters, digits and dashes.
-        request_bytes: Size of a request; 0 where nothing is requested.
+        name: As the user types it: small letters, digits and dashes.
+        request_bytes: Size of a request; 0 if nothing is requested.
         response_bytes: Size of a response, which is the payload; 0 for a stream.
-        is_bulk: Whether payload is what counts. Otherwise it is transactions, each the work of one end at a time.
+        is_bulk: Whether payload counts. Otherwise transactions do, each the work of one end at a time.
         min_request_bytes: The smallest request that can be chosen.
         allows_burst: Whether several requests can be in flight on one connection.
         opens_connections: Whether each transaction has a connection of its own, to a port of the responding end.
@@ -95,7 +95,7 @@ class Workload(str):
     ) -> Self:
         """Return a workload that is not registered yet."""
         if _NAME.fullmatch(name) is None:
-            raise ValueError(f"{name!r} is no name of a workload: give small letters, digits and dashes")
+            raise ValueError(f"{name!r} is not the name of a workload: give small letters, digits and dashes")
         self = super().__new__(cls, name)
         self.transaction_sizes = (request_bytes, response_bytes)
         self.is_bulk = is_bulk
@@ -128,7 +128,7 @@ def register_workload(workload: Workload) -> Workload:
     return workload
 
 
-# Bytes of a request and of its response: as the z/VM TCP/IP report has them.
+# Bytes of a request and of its response: as in the z/VM TCP/IP report.
 Workload.STREAM = register_workload(Workload("stream", is_bulk=True))
 Workload.RR = register_workload(Workload("rr", request_bytes=200, response_bytes=1_000, allows_burst=True))
 # The first bytes of a request are the ticket of its session.
@@ -147,7 +147,7 @@ def all_workloads() -> tuple[Workload, ...]:
 
 
 def workload_named(name: str) -> Workload:
-    """Return the workload of a name; raise ValueError that lists all where there is none."""
+    """Return the workload of a name; raise ValueError with a list of all if there is none."""
     if name not in _registry:
         known = ", ".join(all_workloads())
         if name not in _registry:

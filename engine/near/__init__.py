@@ -3,5 +3,6 @@
 May import every package of the engine but `lab`. Does not travel to a far end.
 
 Public: `connect` (open_far_end, connect, query_host_info, query_ends, FarEnd), `run` (open_run, Run),
-`ceiling_measurement` (measure_ceiling). Parts of a run: `session_set`, `timeline`, `link_checks`.
+`ceiling_measurement` (measure_ceiling), `ceiling` (load_ceiling). Parts of a run: `session_set`, `run_events`,
+`link_checks`.
 """

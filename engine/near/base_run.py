@@ -1,7 +1,7 @@
-"""What every run of the near end has in common, whatever the far end speaks.
+"""The base of every run of the near end, whichever protocol the far end speaks.
 
 It has the run's events, the settings over its time, the samples and sessions of this end, and the one reason for
-its end: the first that comes up. `run` and `iperf3/run` have the conversation with the far end.
+its end: the first that comes up. `run` and `iperf3/near/run` have the conversation with the far end.
 """
 
 import asyncio
@@ -29,9 +29,7 @@ from ..model.events import (
     Opened,
     Reason,
     RunEnd,
-    Sampled,
     Started,
-    Warned,
     WarningText,
 )
 from ..model.peer import Peer
@@ -48,19 +46,18 @@ from ..model.plan import (
     Settings,
 )
 from ..model.samples import ProbeSample, Sample
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import NOT_ACCEPTED, Iperf3Format
-from .byte_limit import ByteLimit
 from .connect import FarEnd
 from .link_checks import LAB_OFFLOADS_OFF_VARIABLE, LinkCheck, SocketChecks
+from .run_events import RunEvents, Timeline
 from .session_set import SessionFailure, SessionSet
-from .timeline import Timeline
 
 PREPARE_DEADLINE_S: Final = 20.0
 CHECK_INTERVAL_S: Final = 0.25  # a far end that has gone must be reported within 5 s
-_SLOW_OPENING_S: Final = 3.0  # to open its sessions takes a test a few round trips
+_SLOW_OPENING_S: Final = 3.0  # a test opens its sessions within a few round trips
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 _LIVENESS_WARNINGS: Final = {
     LivenessProblem.SILENT: WarningText.FAR_SILENT,
@@ -92,40 +89,11 @@ class WorkerSetup(NamedTuple):
     iperf3: Iperf3Format | None = None
 
 
-class _EventQueue:
-    """The events of a run: `Started` first, whatever came before it."""
-
-    def __init__(self) -> None:
-        self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._early: list[Event] | None = []
-
-    def put(self, event: Event) -> None:
-        """Add an event; before the start, keep it."""
-        if self._early is None:
-            self._queue.put_nowait(event)
-        else:
-            self._early.append(event)
-
-    def start(self, started: Started) -> list[Event]:
-        """Add the first event, and return those from before it."""
-        early, self._early = self._early, None
-        self._queue.put_nowait(started)
-        return early or []
-
-    def close(self) -> None:
-        """End the iteration after what is there."""
-        self._queue.put_nowait(None)
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Yield every event, in order."""
-        while (event := await self._queue.get()) is not None:
-            yield event
-
-
 class Run(ABC):
     """One run, as the near end drives it. Iterate over it once.
 
-    `conduct` calls `prepare`, then `drive` in a task; its caller iterates, and may call `change` and `stop`.
+    `conduct` calls `prepare`, then `drive` in a task. Its caller iterates, and may call `change_settings` and
+    `stop`.
     """
 
     _sessions: SessionSet
@@ -145,16 +113,16 @@ class Run(ABC):
             plan: the run to carry out.
             peer: the far end, named in events and errors.
             ends: the descriptions of both ends.
-            ip_version: 4 or 6, that of the connections.
+            ip_version: 4 or 6: the version that the connections use.
             expectation_for: returns the rates to expect under given settings.
-            setup: what this end's workers are told.
+            setup: the instructions for this end's workers.
         """
         self.plan = plan
         self._peer = peer
         self._ends = ends
         self.ip_version = ip_version
         self._timeline = Timeline(plan, partial(expectation_for, ip_version=ip_version))
-        self._events = _EventQueue()
+        self._events = RunEvents(self._timeline)
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._failure = SessionFailure()
         is_lab = LAB_OFFLOADS_OFF_VARIABLE in os.environ
@@ -167,7 +135,6 @@ class Run(ABC):
             self._handle_worker_loss,
             iperf3=setup.iperf3,
         )
-        self._byte_limit = ByteLimit(plan, self.pool.counters)
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
         self._sampling: asyncio.Task[None] | None = None
@@ -189,18 +156,18 @@ class Run(ABC):
 
     @abstractmethod
     async def _open(self) -> ProbeSample | None:
-        """Open all sessions; return what the probe measured on the idle link, None where it measured nothing.
+        """Open all sessions; return the probe's sample of the idle link, None if there is no probe.
 
         Raise PeerError if that fails. It is cancelled after `PREPARE_DEADLINE_S`.
         """
 
     @abstractmethod
     def _listen(self) -> None:
-        """Handle from now on what the far end sends."""
+        """From now on, handle the far end's messages."""
 
     @abstractmethod
     def _poll_far_end(self) -> int | None:
-        """Return the monotonic time in nanoseconds of the far end's last sign of life; None where unknown.
+        """Return the monotonic time in nanoseconds of the far end's last sign of life; None if unknown.
 
         It is called every `CHECK_INTERVAL_S` during the run.
         """
@@ -275,7 +242,7 @@ class Run(ABC):
                 return
             problem = liveness.find_problem(now_ns, received_ns)
             if problem is not None and problem is not last_problem:
-                self._warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
+                self._events.warn(_LIVENESS_WARNINGS[problem].format(seconds=SILENCE_TIMEOUT_NS // SECOND_NS))
             last_problem = problem
 
     def _lose(self, detail: str) -> None:
@@ -289,7 +256,7 @@ class Run(ABC):
         task.add_done_callback(self._tasks.discard)
 
     def _announce(self, idle: ProbeSample | None, warnings: Iterable[str] = ()) -> None:
-        """Emit `Started`, the warnings about the two ends, and the events from before."""
+        """Emit `Started`, the warnings about the two ends, and the earlier events."""
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         early = self._events.start(
             Started(
@@ -306,7 +273,7 @@ class Run(ABC):
         )
         _log.debug("run started")
         for text in (*self._ends.notes, *warnings, *self._socket_checks.check_interfaces()):
-            self._warn(text)
+            self._events.warn(text)
         for event in early:
             self._events.put(event)
 
@@ -334,11 +301,6 @@ class Run(ABC):
         if sample is not None:
             self._handle_near_sample(sample)
 
-    def _check_bytes(self) -> None:
-        """Stop the run once the receivers have counted as many bytes as it has to carry."""
-        if self._byte_limit.is_reached(self.settings.direction):
-            self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
-
     def _handle_worker_event(self, event: SessionEvent) -> None:
         if isinstance(event, ConnectionOpened):
             self._sessions.handle_opened(event.info)
@@ -350,7 +312,7 @@ class Run(ABC):
             self._handle_closed(event.direction, event.session, event.generation, event.why)
 
     def _go_on_without(self, event: ConnectionFailed | ConnectionLost) -> None:
-        """Warn that a further probe of a responsiveness test does not measure; the run has its request probe."""
+        """Warn that a further probe of a responsiveness test does not measure; the request probe still does."""
         self._sessions.stop_waiting_for(event.direction, event.session)
         if self._ending.done() or self._failure:
             return
@@ -359,22 +321,22 @@ class Run(ABC):
             text = WarningText.PROBE_LOST
         else:
             text = WarningText.DATAGRAM_PROBE_UNOPENED if is_unopened else WarningText.DATAGRAM_PROBE_LOST
-        self._warn(text.format(reason=event.why))
+        self._events.warn(text.format(reason=event.why))
 
     def _handle_opened(self, facts: SocketInfo) -> None:
         self._events.put(Opened(facts))
         for warning in self._socket_checks.check(facts, self.settings.window_bytes):
-            self._warn(warning)
+            self._events.warn(warning)
 
     def _explain_unopened(self, reason: str) -> str:
-        """Return why a session did not open. A far end gives up on those that a slow link opens too late."""
+        """Return why a session did not open. A far end gives up on sessions that a slow link opens too late."""
         waited_s = time.monotonic() - self._prepared_from_s
         if reason == NOT_ACCEPTED and waited_s >= _SLOW_OPENING_S:
             reason = EndText.SESSIONS_SLOW.format(seconds=f"{waited_s:.1f}")
         return EndText.SESSION_UNOPENED.format(peer=self._peer, reason=reason)
 
     def _handle_closed(self, direction: Direction, session: int, generation: int, reason: str) -> None:
-        """End the run if it needs the connection that closed. One of older settings was closed on purpose."""
+        """End the run if it needs the connection that closed. Those of older settings are closed on purpose."""
         if not self._sessions.is_wanted(direction, session, generation):
             return
         _log.debug("session %s %s was lost: %s", session, direction, reason)
@@ -384,7 +346,7 @@ class Run(ABC):
             return
         if session == PROBE_SESSION:
             if not self._failure:
-                self._warn(WarningText.PROBE_LOST.format(reason=reason))
+                self._events.warn(WarningText.PROBE_LOST.format(reason=reason))
             return
         if not self._failure:
             self._stop_sampling()
@@ -398,18 +360,6 @@ class Run(ABC):
         text = EndText.NEAR_WORKER_LOST.format(reason=reason)
         if not self._sessions.fail_opening(text):
             self.stop(Reason.WORKER_LOST, text)
-
-    def _stamp(self, sample: Sample) -> Sampled:
-        """Emit a sample with its settings, then the timeline's warnings; return it as it was emitted."""
-        sampled = self._timeline.stamp(sample)
-        self._events.put(sampled)
-        for text in self._timeline.take_warnings():
-            self._warn(text)
-        return sampled
-
-    def _warn(self, text: str) -> None:
-        _log.debug("warning: %s", text)
-        self._events.put(Warned(text))
 
 
 R = TypeVar("R", bound=Run)

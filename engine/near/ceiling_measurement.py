@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..far.loopback import embedded_endpoint
-from ..host.machine import identify_machine
+from ..host.machine_measurements import identify_machine
 from ..model.peer import Peer
 from ..model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
-from ..results.ceiling import Ceiling, CeilingRate
 from ..results.meter import Meter
 from ..workloads.sockets import unpaced_congestion
+from .ceiling import Ceiling, CeilingRate
 from .run import open_run
 
 _INTERVAL_NS: Final = SECOND_NS // 10

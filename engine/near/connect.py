@@ -1,6 +1,6 @@
-"""Connection to a far end: start it where necessary, resolve, connect, shake hands.
+"""Connection to a far end: start it if necessary, resolve, connect, shake hands.
 
-Every failure becomes an error that says what to do.
+Every failure becomes an error with a remedy.
 """
 
 import asyncio
@@ -31,10 +31,11 @@ from ..model.errors import (
     explain_os_error,
 )
 from ..model.host_info import HostInfo
-from ..model.peer import Peer, SshSettings, format_ssh_address, unmap_ip_address
+from ..model.ip_address import unmap_ip_address
+from ..model.peer import Peer, SshSettings, format_ssh_address
 from ..model.plan import End, SocketOptions
-from ..ssh.session import PromptCallback, SshFarEnd, open_ssh_far_end
-from .binding import is_reachable
+from ..ssh.ssh_far_end import PromptCallback, SshFarEnd, open_ssh_far_end
+from .socket_option_checks import is_reachable
 
 CONNECT_DEADLINE_S: Final = 5.0
 _SLOW_CONNECT_S: Final = 1.0  # beyond the round trip of a satellite
@@ -59,9 +60,9 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_far_end(peer: Peer, prompt: PromptCallback | None = None) -> AsyncGenerator[FarEnd]:
-    """Bring up the far end of a loopback or ssh peer, and yield what to connect to.
+    """Bring up the far end of a loopback or ssh peer, and yield the far end to connect to.
 
-    Any other peer is yielded as it is, without a look whether it answers. `prompt` is as in `open_ssh_far_end`.
+    Any other peer is yielded as it is, without a check that it answers. `prompt` is as in `open_ssh_far_end`.
     Raises PeerError or WorkerError if the far end does not come up.
     """
     if peer.is_loopback:
@@ -97,8 +98,8 @@ async def connect(
     """Connect to a peer and yield the control connection, after its handshake, with the facts of both ends.
 
     It takes at most 5 seconds. A far end that ssh has to start is started for this connection alone, and the login
-    takes its own time. Of a name with several addresses the first one to answer is used, without those that data
-    connections with the source and device of `binding` could not reach.
+    takes its own time. If a name has several addresses, the first one that answers is used. Addresses that data
+    connections with the source and device of `binding` cannot reach are left out.
     Raises PeerUnreachable, PeerNotLinkgauge, PeerVersionMismatch, PeerRefused or PeerUntrusted.
     """
     async with AsyncExitStack() as stack:
@@ -173,6 +174,9 @@ async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeRes
         return replace(ends, notes=peer.data_path.notes, is_data_tunneled=peer.data_path.is_through_ssh)
     except PeerNotLinkgauge as error:
         hint = _ssh_hint(peer, str(error)) if isinstance(peer, Peer) else ""
+        if control.machine.is_silent and not hint:  # the kernel of a flooded host resets connections, too
+            text = f"{peer} closed the connection without a word; check the port, or try again if its host is busy"
+            raise PeerNotLinkgauge(text) from error
         text = f"{peer} is not a linkgauge endpoint: {error}{hint or '; check the port'}"
         raise PeerNotLinkgauge(text) from error
     except PeerVersionMismatch as error:
@@ -198,10 +202,10 @@ class _Attempts:
         self.took_s = 0.0
 
     async def connect(self, binding: SocketOptions) -> socket.socket:
-        """Return a socket that is connected to the address that answers first; raise PeerError if none does."""
+        """Return a socket connected to the first address that answers; raise PeerError if none does."""
         addresses = await resolve_peer(self._peer)
         began_s = time.monotonic()
-        # Where the binding leaves none, the error is about the binding, once the peer has answered.
+        # If the binding leaves none, the error is about the binding, once the peer has answered.
         self._addresses = [each for each in addresses if is_reachable(binding, *each)] or addresses
         sock = await first_success(self._addresses, _connect_socket, socket.socket.close, self._failures)
         if sock is None:
@@ -243,7 +247,7 @@ def _rank(error: OSError) -> int:
 
 async def _connect_socket(target: Address) -> socket.socket:
     family, address = target
-    sock = socket.socket(family, socket.SOCK_STREAM)  # raises where this host lacks the family
+    sock = socket.socket(family, socket.SOCK_STREAM)  # raises OSError if this host lacks the family
     try:
         sock.setblocking(False)
         await connect_socket(sock, address)
@@ -255,7 +259,7 @@ async def _connect_socket(target: Address) -> socket.socket:
 
 
 async def connect_tcp(peer: Peer, binding: SocketOptions) -> socket.socket:
-    """Return a socket that is connected to the address of a peer that answers first, within 5 seconds.
+    """Return a socket connected to the first address of a peer that answers within 5 seconds.
 
     It does not block. `binding` is as in `connect`. Raises PeerUnreachable.
     """
@@ -304,7 +308,7 @@ async def resolve_peer(peer: Peer) -> list[Address]:
 async def _describe_route(peer: Peer) -> HandshakeResult:
     """Return the facts of both ends by the route to an iperf3 server, which receives nothing.
 
-    Raises PeerUnreachable where its name does not resolve, or no route leads there.
+    Raises PeerUnreachable if its name does not resolve, or no route leads there.
     """
     failure: OSError | None = None
     for family, address in await resolve_peer(peer):
@@ -322,5 +326,5 @@ async def _describe_route(peer: Peer) -> HandshakeResult:
 
 
 def describe_server(peer: Peer) -> HostInfo:
-    """Return what is known of the host of an iperf3 server: nothing but its name."""
+    """Return the description of an iperf3 server's host: only its name is known."""
     return HostInfo(peer.host[:_LONGEST_NAME], "unknown", 0, "iperf3", "unknown")

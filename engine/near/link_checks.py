@@ -9,11 +9,11 @@ from typing import Final
 from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
 from ..model.plan import End, Mode, Plan, format_size, sender_of
+from ..model.session_counters import SocketInfo
 from ..model.shell_commands import enable_offloads_command
-from ..model.socket_info import SocketInfo
 from ..model.workload import Workload
 
-# Set for commands in a lab that has switched offloads off itself: then their absence is no problem.
+# Set for commands in a lab that has switched offloads off itself: then their absence is not a problem.
 LAB_OFFLOADS_OFF_VARIABLE: Final = "LINKGAUGE_LAB_OFFLOADS_OFF"
 _IP_AND_TCP_BYTES: Final = {4: 40, 6: 60}
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included
@@ -65,9 +65,10 @@ class ModeCheck:
 
 
 class LinkCheck:
-    """Checks that the ends' interfaces match and that segments have the size that the MTU allows.
+    """Checks that the ends' interfaces match, and that segments are as large as the MTU allows.
 
-    `ip_version` is that of the connections. With `expects_offloads_off`, missing offloads are no problem.
+    `ip_version` is the version that the connections use. With `expects_offloads_off`, missing offloads are not a
+    problem.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class LinkCheck:
 class SocketChecks:
     """All checks of a run's sockets, and of the interfaces of both ends.
 
-    `mode` is how the near end moves payload where the plan names no mode.
+    `mode` is how the near end moves payload if the plan names no mode.
     """
 
     def __init__(self, plan: Plan, mode: Mode | None, link_check: LinkCheck) -> None:

@@ -21,18 +21,18 @@ MAX_PHASE_NS: Final = {
     Direction.IN: 8_800_000_000,
     Direction.DUPLEX: 5_000_000_000,
 }
-MAX_PHASES_NS: Final = 22_600_000_000  # a test is worth less than half a minute of a person's time
+MAX_PHASES_NS: Final = 22_600_000_000  # the user should wait for a test for less than half a minute
 _WINDOW_NS: Final = 400_000_000
-_LEAST_WINDOW_NS: Final = _WINDOW_NS * 9 // 10  # of samples that came a moment early
-_LEFTOVER_NS: Final = SECOND_NS  # of a phase: the queue of the one before drains
-_HIGHER: Final = 1.03  # a queue that fills slowly is given its time
+_MIN_WINDOW_NS: Final = _WINDOW_NS * 9 // 10  # samples may come a moment early
+_LEFTOVER_NS: Final = SECOND_NS  # at the beginning of a phase: the queue of the phase before it drains
+_HIGHER: Final = 1.03  # a queue that fills slowly gets its time
 _ADDING_AFTER_NS: Final = 2_500_000_000
 _ADDING_PAUSE_NS: Final = SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a sample of a phase says: the bytes of its directions, and the weights of latencies by their bucket."""
+    """A sample of a phase: the bytes of its directions, and the weights of latencies by their bucket."""
 
     end_ns: int
     span_ns: int
@@ -48,7 +48,7 @@ class LoadPhases:
 
         Args:
             plan: the run's plan. Each phase begins with its number of sessions.
-            idle: what the probes measured on the idle link.
+            idle: the probes' sample of the idle link.
         """
         self._plan = plan
         self._settings = plan.settings
@@ -65,7 +65,7 @@ class LoadPhases:
         return self._is_over
 
     def follow(self, sample: Sample) -> Settings | None:
-        """Take a sample of this end; return the settings to change to, None to go on with these."""
+        """Take a sample of this end; return the settings to change to, or None to go on with these."""
         if self._is_over:
             return None
         self._readings.append(self._read(sample))
@@ -81,7 +81,7 @@ class LoadPhases:
         return None
 
     def _left_ns(self, now_ns: int) -> int:
-        """Return how much longer the phase may last: each later one has its least time."""
+        """Return how much longer the phase may last, so that each later one has its minimum time."""
         most_ns = self._began_ns + MAX_PHASE_NS[self._settings.direction]
         return min(most_ns, MAX_PHASES_NS - len(self._later) * MIN_PHASE_NS) - now_ns
 
@@ -96,7 +96,7 @@ class LoadPhases:
         return self._settings
 
     def _add_sessions(self, now_ns: int) -> Settings | None:
-        """Return settings with more sessions, where the phase has time left to see what these carry."""
+        """Return settings with more sessions, if the phase has time left to measure their goodput."""
         carries = self._readings[-1].bytes > 0
         is_late = self._left_ns(now_ns) < RATE_WINDOWS * _WINDOW_NS
         if not carries or is_late or now_ns - self._added_ns < _ADDING_PAUSE_NS:
@@ -146,10 +146,10 @@ def _windows(readings: Sequence[_Reading], *, is_sliding: bool = True) -> list[S
     stop = len(readings)
     while stop > 0:
         start, span_ns = stop, 0
-        while start > 0 and span_ns < _LEAST_WINDOW_NS:
+        while start > 0 and span_ns < _MIN_WINDOW_NS:
             start -= 1
             span_ns += readings[start].span_ns
-        if span_ns < _LEAST_WINDOW_NS:
+        if span_ns < _MIN_WINDOW_NS:
             break
         windows.append(readings[start:stop])
         stop = stop - 1 if is_sliding else start

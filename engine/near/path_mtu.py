@@ -1,8 +1,9 @@
-"""Measure a path's MTU, each direction by itself: the longest packet that arrives without fragmentation.
+"""Measurement of a path's MTU, each direction by itself: the longest packet that arrives without fragmentation.
 
 Datagrams of several lengths go out at once with DF set, which RFC 8899 calls packetization layer path MTU
-discovery. What the kernel or a router refuses names an MTU, which is then tried. What only disappears is narrowed
-down: a path that drops long packets and tells nobody is a black hole, and TCP connections hang in it.
+discovery. If the kernel or a router refuses a length, it names an MTU, which is tried next. Lengths that only
+disappear are narrowed down: a path that drops long packets and does not say so is a black hole, in which TCP
+connections hang.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from typing import Final
 
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult
-from ..model.capabilities import Feature, why_unavailable
+from ..iperf3.protocol.missing_features import Feature, why_unavailable
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -29,11 +30,10 @@ from ..model.events import Reason, RunEnd
 from ..model.peer import Peer
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, Plan, Settings, SocketOptions
 from ..model.workload import Workload
-from ..protocol.auth import RunSecret
 from ..protocol.messages import Finish, Open, Ready, Refuse, Stop
 from ..protocol.path_probe import (
-    LEAST_MTU_BYTES,
     MAX_UDP_BYTES,
+    MIN_PATH_MTU_BYTES,
     DirectionMtu,
     MtuBound,
     PathDatagram,
@@ -41,6 +41,7 @@ from ..protocol.path_probe import (
     PathMtu,
     decode_path_datagram,
 )
+from ..protocol.tokens import RunSecret
 from ..workloads.datagram_handshake import connect_datagrams
 from ..workloads.session_handshake import ConnectTarget, SessionSpec
 from ..workloads.udp.df_socket import DfSocket, SizeError
@@ -50,22 +51,22 @@ READY_DEADLINE_S: Final = 15.0
 MEASURE_DEADLINE_S: Final = 20.0
 _TRIES: Final = 3
 _TRY_S: Final = 0.25
-_CHECK_TRIES: Final = 6  # for the length above the result: it must not be one that was only unlucky
+_CHECK_TRIES: Final = 6  # for the length above the result: a loss by chance must not decide
 _ROUND_TRIPS: Final = 4
-_FIRST_ROUND_TRIP_S: Final = 0.5  # before one has been seen
+_FIRST_ROUND_TRIP_S: Final = 0.5  # before the first answer
 _AT_ONCE: Final = 8
-# MTUs of real links: jumbo frames, FDDI, Ethernet and what tunnels leave of it.
+# MTUs of real links: jumbo frames, FDDI, Ethernet, and Ethernet less the headers of tunnels.
 _COMMON_BYTES: Final = (9_000, 8_950, 8_500, 4_352, 1_500, 1_492, 1_480, 1_476, 1_460, 1_450, 1_440, 1_420, 1_400)
 _UNBOUND: Final = SocketOptions()
-# What the endpoint is asked to prepare. It is never started.
+# The test that the endpoint prepares. It never starts.
 _PLAN: Final = Plan(Settings(rate_bit_s=1_000), Workload.UDP, duration_ns=SECOND_NS)
 _log = logging.getLogger(__name__)
 
 
 class MtuSearch:
-    """The search for one direction's MTU, by what is known of each length. Pure.
+    """The search for one direction's MTU. Pure.
 
-    Send packets of `next_lengths`, note what became of each, and repeat that until it returns none.
+    Send packets of `next_lengths`, note the outcome of each, and repeat that until it returns none.
     """
 
     def __init__(self, least_bytes: int, most_bytes: int) -> None:
@@ -87,7 +88,7 @@ class MtuSearch:
         low, high = self._passed, self._limit
         if high - low <= 1:
             return [high] if self.is_checking else []
-        if high - 1 in {self._interface, *self._refused}:  # somebody says that this much passes
+        if high - 1 in {self._interface, *self._refused}:  # a router or the kernel says that this length passes
             return [high - 1]
         step = max(1, (high - low) // (_AT_ONCE + 1))
         even = list(range(low + step, high, step))[:_AT_ONCE]
@@ -112,9 +113,9 @@ class MtuSearch:
         return length <= (self._passed or 0) or (length >= self._limit and not self.is_checking)
 
     def note_passed(self, length: int) -> None:
-        """Note a packet that arrived: shorter ones, and MTUs below it, are of no concern any more."""
+        """Note a packet that arrived: shorter packets and smaller MTUs do not matter any more."""
         self._passed = max(length, self._passed or 0)
-        if self._lost <= length:  # it was only unlucky, or the path has changed
+        if self._lost <= length:  # it was lost by chance, or the path has changed
             self._lost = self._most + 1
         self._refused = {mtu: router for mtu, router in self._refused.items() if mtu >= length}
 
@@ -125,7 +126,7 @@ class MtuSearch:
             self._lost = min(self._lost, length)
 
     def note_error(self, error: SizeError) -> None:
-        """Note what the sending kernel or a router says of the MTU."""
+        """Note an MTU that the sending kernel or a router reports."""
         if not max(self._least, self._passed or 0) <= error.mtu_bytes <= self._most:
             return
         if error.router is None:
@@ -134,7 +135,7 @@ class MtuSearch:
             self._refused[error.mtu_bytes] = error.router
 
     def result(self, direction: Direction) -> DirectionMtu:
-        """Return what was found."""
+        """Return the result."""
         mtu, interface = self._passed, self._interface
         router = None if mtu is None else self._refused.get(mtu)
         if mtu is not None and mtu >= (self._most if interface is None else interface):
@@ -144,7 +145,7 @@ class MtuSearch:
 
 
 async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> PathMtu:
-    """Return the path MTU of both directions; raise PeerError where it cannot be measured."""
+    """Return the path MTU of both directions; raise PeerError if it cannot be measured."""
     reason = why_unavailable(peer, Feature.PATH_MTU) if isinstance(peer, Peer) else None
     if reason is not None:
         raise PeerError(f"{peer}: {reason}")
@@ -176,7 +177,7 @@ async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> P
 
 
 async def prepare_path_session(control: ControlConnection, peer: FarEnd) -> RunSecret:
-    """Have the endpoint prepare a test of UDP; return its secret. Raises PeerRefused."""
+    """Let the endpoint prepare a test of UDP; return its secret. Raises PeerRefused."""
     control.try_send(Open(_PLAN))
     while True:
         message = await control.receive()
@@ -211,7 +212,7 @@ async def open_path_socket(
 
 
 class _Measurement:
-    """The datagrams of one measurement, and what becomes of them."""
+    """The datagrams of one measurement, and their outcomes."""
 
     def __init__(self, sock: DfSocket, secret: bytes, ip_version: int, ends: HandshakeResult) -> None:
         self._sock = sock
@@ -234,17 +235,17 @@ class _Measurement:
     async def _measure(self, direction: Direction) -> DirectionMtu:
         most_bytes = MAX_UDP_BYTES + self._sock.header_bytes
         self._direction = direction
-        self._search = search = MtuSearch(LEAST_MTU_BYTES[self._ip_version], most_bytes)
+        self._search = search = MtuSearch(MIN_PATH_MTU_BYTES[self._ip_version], most_bytes)
         while lengths := search.next_lengths():
             _log.debug("path MTU %s: lengths %s", direction, lengths)
             await self._try(lengths)
-            await asyncio.sleep(0)  # the deadline holds whatever the other end says
+            await asyncio.sleep(0)  # the deadline holds for any answer of the other end
         nic = self._nics[direction]
         name = None if nic is None else nic.name
         return replace(search.result(direction), interface=name, header_bytes=self._sock.header_bytes)
 
     async def _try(self, lengths: list[int]) -> None:
-        """Send packets of these lengths, repeat what is not answered, and note what became of each."""
+        """Send packets of these lengths, repeat those without an answer, and note the outcome of each."""
         loop, search, open_lengths = asyncio.get_running_loop(), self._search, lengths
         self._awaited = {}
         for _ in range(_CHECK_TRIES if search.is_checking else _TRIES):

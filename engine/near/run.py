@@ -1,7 +1,7 @@
 """The near end of a run: `async with open_run(plan, peer) as run: async for event in run`.
 
 A run yields `Started` first and `Ended` last, and ends for one reason: the first that comes up. Leaving the block
-releases sockets, workers and counters, whatever happened in it.
+always releases sockets, workers and counters.
 """
 
 import asyncio
@@ -14,9 +14,7 @@ from typing import Final, TypeVar
 
 from ..control.connection import ControlConnection
 from ..control.keepalive import PING_INTERVAL_S
-from ..host.cpu import are_same_host, assign_core_affinity, check_cores
 from ..metering.drain import MAX_DRAIN_S
-from ..model.datagram_counters import SEARCH_DONE
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -26,16 +24,16 @@ from ..model.errors import (
     RemoteProtocolError,
 )
 from ..model.events import EndText, Reason, RunEnd, WarningText
-from ..model.plan import Direction, Mode, Plan, Settings
+from ..model.plan import Mode, Plan, Settings
 from ..model.samples import ProbeSample, Sample
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
-from ..protocol.other_tests_watch import OtherTestsWatch
+from ..protocol.other_tests_warning import OtherTestsWatch
 from ..protocol.peer_validation import PeerValidator
+from ..workers.core_assignment import are_same_host, assign_core_affinity, check_cores
 from ..workers.fork_client import ForkServerLease
 from .base_run import CHECK_INTERVAL_S, ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
-from .binding import check_binding, check_options
 from .connect import (
     CHECK_HAS_RESPONSIVENESS,
     CHECK_HAS_UDP,
@@ -45,9 +43,11 @@ from .connect import (
     connect,
 )
 from .load_phases import LoadPhases
+from .run_goal import RunGoal
 from .session_set import NearSessions
+from .socket_option_checks import check_binding, check_options
 
-FINISH_DEADLINE_S: Final = 10.0  # a far end that is heard may need that long, behind the queue of a slow link
+FINISH_DEADLINE_S: Final = 10.0  # a far end that is alive may need that long behind the queue of a slow link
 _FINISH_AND_DRAIN_DEADLINE_S: Final = FINISH_DEADLINE_S + MAX_DRAIN_S
 _CHECKS_PER_PING: Final = round(PING_INTERVAL_S / CHECK_INTERVAL_S)
 _log = logging.getLogger(__name__)
@@ -67,9 +67,9 @@ async def open_run(
 
     Args:
         plan: the run to carry out.
-        peer: the far end, which `open_far_end` has brought up where necessary.
+        peer: the far end, which `open_far_end` has brought up if necessary.
         expectation_for: returns the rates to expect under given settings. They become part of the run's events.
-        mode: how this host moves payload where the plan names no mode, and so the far end if it is this host, too.
+        mode: how this host moves payload if the plan names no mode, and so the far end if it is this host, too.
 
     Raises:
         PlanError: this machine lacks a core, an interface, an address or a free port of the plan.
@@ -89,8 +89,8 @@ async def open_run(
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = EndpointRun(plan, peer, control, ends, expectation_for, mode)
-        # Sent before the near workers start, so that both ends start theirs at the same time. Where the connection
-        # has ended already, `prepare` raises its error.
+        # Sent before the near workers start, so that both ends start theirs at the same time. If the connection has
+        # ended already, `prepare` raises its error.
         # The port is the near end's, and each host chooses its mode.
         far_mode = plan.mode or (mode if are_same_host(ends.near, ends.far) else None)
         control.try_send(Open(replace(plan, client_port=None, mode=far_mode)))
@@ -128,7 +128,7 @@ class EndpointRun(Run):
             control: the connection to it, after its handshake.
             ends: the result of that handshake.
             expectation_for: returns the rates to expect under given settings.
-            mode: how this end moves payload where the plan names no mode; None copies.
+            mode: how this end moves payload if the plan names no mode; None copies.
         """
         super().__init__(plan, peer, ends, control.ip_version, expectation_for, WorkerSetup(mode))
         self._control = control
@@ -136,7 +136,7 @@ class EndpointRun(Run):
         self._is_confirmed = False
         self._failed_end: RunEnd | None = None
         self._lost_end = RunEnd(Reason.PEER_LOST, EndText.END_UNCONFIRMED.value)
-        self._is_unreadable = False  # the far end cannot be heard or understood any more
+        self._is_unreadable = False  # the far end is gone, or cannot be understood any more
         self._validator = PeerValidator(plan)
         self._other_tests = OtherTestsWatch()
         self._opener = NearSessions(
@@ -148,7 +148,7 @@ class EndpointRun(Run):
             first_port=plan.client_port,
         )
         self._sessions = self._opener
-        self._search_phases: dict[Direction, int] = {}
+        self._goal = RunGoal(plan, self.pool.counters)
         self._load_phases: LoadPhases | None = None
         self._checks = 0
 
@@ -170,7 +170,7 @@ class EndpointRun(Run):
         self._run_task(self._change_sessions(settings))
 
     async def _open(self) -> ProbeSample | None:
-        """Open all sessions at both ends, measure the idle link, and have the far end begin."""
+        """Open all sessions at both ends, measure the idle link, and let the far end begin."""
         try:
             ready = await self._await_message(Ready)
             _log.debug("%s is ready; sessions are opened", self._peer)
@@ -219,7 +219,7 @@ class EndpointRun(Run):
         if not self._control.try_send(Stop(end)):
             self._finished.set()
         if not has_datagrams:
-            self.pool.stop_payload()  # behind `Stop`, which then waits in no queue of what comes after it
+            self.pool.stop_payload()  # after `Stop`, which then does not wait in the queue of later payload
         drain = asyncio.create_task(self._drain()) if has_datagrams and not self._failure else None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FINISH_DEADLINE_S if drain is None else _FINISH_AND_DRAIN_DEADLINE_S):
@@ -231,23 +231,22 @@ class EndpointRun(Run):
             # The far end's clock has counted its drain, too.
             ended_ns = self._ended_ns or 0 if drain is None else self._sampler.elapsed_ns
             for text in self._validator.find_discrepancies(ended_ns):
-                self._warn(text)
+                self._events.warn(text)
         elif self._failed_end is None:
             return self._end_unconfirmed(end)
         return self._failed_end or end
 
     def _end_unconfirmed(self, end: RunEnd) -> RunEnd:
-        """Return the end of a run of whose last time the far end's samples are missing: nobody knows that part."""
+        """Return the end of a run whose last samples of the far end are missing: that part is unknown."""
         if end.reason.is_regular:
             return self._lost_end
-        self._warn(WarningText.END_UNCONFIRMED.value)
+        self._events.warn(WarningText.END_UNCONFIRMED.value)
         return end
 
     def _handle_near_sample(self, sample: Sample) -> None:
         self._validator.add_near_sample(sample)
-        self._stamp(sample)
-        self._check_bytes()
-        self._check_search(sample)
+        self._events.add_sample(sample)
+        self._check_goal(sample)
         self._follow_phases(sample)
 
     def _follow_phases(self, sample: Sample) -> None:
@@ -260,15 +259,11 @@ class EndpointRun(Run):
         elif self._load_phases.is_over:
             self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
-    def _check_search(self, sample: Sample) -> None:
-        """Stop the run once the search for a rate has ended in every direction."""
-        settings = self.settings
-        if not settings.searches_rate:
-            self._search_phases.clear()
-            return
-        self._search_phases |= {part.direction: part.search_phase for part in sample.datagrams if part.search_phase}
-        if all(self._search_phases.get(flow) == SEARCH_DONE for flow in settings.direction.flows):
-            self.stop(Reason.COMPLETED, EndText.SEARCH_DONE.value)
+    def _check_goal(self, sample: Sample) -> None:
+        """Stop the run if this sample shows that it has reached its goal."""
+        text = self._goal.follow(sample, self.settings)
+        if text is not None:
+            self.stop(Reason.COMPLETED, text.value)
 
     def _receive(self, item: Message | LinkgaugeError) -> None:
         """Handle a message of the far end. The first error, of the connection or of a message, ends the run."""
@@ -297,19 +292,17 @@ class EndpointRun(Run):
         self._finished.set()
 
     def _fail(self, detail: str) -> None:
-        """End the run as failed, also where it was about to end for another reason."""
+        """End the run as failed, even if it was about to end for another reason."""
         self._failed_end = RunEnd(Reason.FAILED, detail)
         self.stop(Reason.FAILED, detail)
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Report):
             self._validator.check_far_sample(message.sample, self._sampler.elapsed_ns)
-            self._byte_limit.add_far_sample(message.sample)
             if not self._failure:  # with a session missing, samples no longer measure the planned run
-                self._stamp(self._without_overtime(message.sample))
+                self._events.add_sample(self._without_overtime(message.sample))
             self._warn_of_others(self._other_tests.take(message.sample))
-            self._check_bytes()
-            self._check_search(message.sample)
+            self._check_goal(message.sample)
         elif isinstance(message, FarSessionOpened):
             self._validator.count_session_event()
             self._handle_opened(message.facts)
@@ -318,7 +311,7 @@ class EndpointRun(Run):
             self._handle_closed(message.direction, message.session, message.generation, message.why)
         elif isinstance(message, Notice):
             self._validator.count_notice()
-            self._warn(message.text)
+            self._events.warn(message.text)
         elif isinstance(message, Finish):
             self._handle_finish(message.end)
             self._is_confirmed = True
@@ -327,17 +320,17 @@ class EndpointRun(Run):
     def _without_overtime(self, sample: Sample) -> Sample:
         """Return a sample as one of the drain if it began after this end had stopped the run.
 
-        `Stop` may be seconds late, in a queue or behind an outage, and the far end samples until it has it.
+        `Stop` may be seconds late, in a queue or behind an outage, and the far end samples until it arrives.
         """
         is_late = self._ended_ns is not None and sample.elapsed_ns - sample.interval_ns >= self._ended_ns
         return replace(sample, is_drain=True) if is_late else sample
 
     def _warn_of_others(self, text: str | None) -> None:
         if text is not None:
-            self._warn(text)
+            self._events.warn(text)
 
     def _handle_finish(self, end: RunEnd) -> None:
-        """End the run for the far end's reason; where this end has stopped it, only a failure counts."""
+        """End the run for the far end's reason; if this end has stopped it, only a failure counts."""
         if end.reason in {Reason.PEER_STOPPED, Reason.WORKER_LOST}:
             self.stop(end.reason, end.detail)
         elif end.reason is Reason.FAILED or not self._ending.done():
@@ -358,7 +351,7 @@ class EndpointRun(Run):
 
 
 def _remedy_for_loss(plan: Plan) -> str:
-    """Return what to check where the far end closed the connection: it may not know what the plan asks for."""
+    """Return what to check if the far end closed the connection: it may not know a part of the plan."""
     if plan.responsiveness is not None:
         return CHECK_HAS_RESPONSIVENESS
     return CHECK_HAS_UDP if plan.workload.is_datagram else CHECK_RUNS

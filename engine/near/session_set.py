@@ -17,9 +17,9 @@ from ..model.plan import (
     Direction,
     Settings,
 )
-from ..model.socket_info import SocketInfo
-from ..protocol.auth import RunSecret
+from ..model.session_counters import SocketInfo
 from ..protocol.messages import Change
+from ..protocol.tokens import RunSecret
 from ..workers.ipc import OpenSession
 from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER
@@ -28,7 +28,7 @@ from ..workloads.session_handshake import NOT_ACCEPTED, ConnectTarget, SessionSp
 SessionKey = tuple[Direction, int]
 _PROBE: Final[SessionKey] = (Direction.OUT, PROBE_SESSION)
 _DATAGRAM_PROBE: Final[SessionKey] = (Direction.OUT, DATAGRAM_PROBE_SESSION)
-# What a session sees where the other end gave it up: only that end knows why.
+# The reasons that a session sees if the other end gave it up: only that end knows why.
 _ENDED_BY_PEER: Final = {
     CLOSED_BY_PEER,
     NOT_ACCEPTED,
@@ -71,8 +71,8 @@ class SessionSet:
 class NearSessions(SessionSet):
     """Opens, closes and reopens a run's sessions to match its settings.
 
-    Call `open_first` once, then `change` for each new setting. Each connection carries the generation of settings
-    that opened it. A new window closes all older connections. The connections of probes stay open.
+    Call `open_first` once, then `change_settings` for each new setting. Each connection carries the generation of
+    settings that opened it. A new window closes all older connections. The connections of probes stay open.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class NearSessions(SessionSet):
         self._waiting = set(self._planned_keys())
         async with self._order:
             if self._has_further_probes:
-                self._waiting.add(_DATAGRAM_PROBE)  # that of handshakes has nothing to wait for
+                self._waiting.add(_DATAGRAM_PROBE)  # the probe of handshakes has nothing to wait for
                 for session in FURTHER_PROBE_SESSIONS:
                     await self._open((Direction.OUT, session), None)
             await self._open_missing()
@@ -168,8 +168,8 @@ class NearSessions(SessionSet):
 class SessionFailure:
     """The first session that was lost, and the most precise cause reported for it.
 
-    Where one end aborts a connection, the other end sees it closed, and its own worker may report that before the
-    cause arrives.
+    If one end aborts a connection, the other end sees it closed. Its own worker may report that before the cause
+    arrives.
     """
 
     def __init__(self) -> None:

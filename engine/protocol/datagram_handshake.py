@@ -1,13 +1,13 @@
 """The datagrams that open a UDP session: hello, challenge, acceptance. Pure.
 
     near  Hello{cookie 0, header}         as long as all others, or longer
-    far   Challenge{cookie, token}        only where the header names a run of this endpoint
+    far   Challenge{cookie, token}        only if the header names a run of this endpoint
     near  Hello{cookie, header}           which shows that the near end receives at the address that it claims
     far   Accepted{code}                  from the session's own socket: the far end has the session's secret
 
 The header is that of a data connection (`DataHello`), with a token that is valid once. The cookie is a code of the
 endpoint's own secret over the address and the header, so that the endpoint remembers nothing before the second
-hello. A challenge repeats the token: nobody can forge one who has not seen the hello.
+hello. A challenge repeats the token, so only an attacker who has seen the hello can forge one.
 
 Each begins with `CONTROL_MAGIC`, as no payload datagram does.
 """
@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from ..model.errors import RemoteProtocolError
-from .auth import CODE_BYTES, TOKEN_BYTES, constant_time_equal
-from .datagrams import CONTROL_MAGIC
+from ..model.shared_key import constant_time_equal
+from .payload_datagrams import CONTROL_MAGIC
 from .preamble import DATA_HELLO_BYTES, PROTOCOL_VERSION, DataHello
+from .tokens import CODE_BYTES, TOKEN_BYTES
 
 COOKIE_BYTES: Final = 16
 NO_COOKIE: Final = bytes(COOKIE_BYTES)
@@ -51,7 +52,7 @@ class DatagramHello:
 
     @classmethod
     def unpack(cls, body: bytes) -> Self:
-        """Read what follows the head; raise RemoteProtocolError where the header is impossible."""
+        """Read what follows the head; raise RemoteProtocolError if the header is impossible."""
         return cls(DataHello.unpack(body[COOKIE_BYTES:]), body[:COOKIE_BYTES])
 
 

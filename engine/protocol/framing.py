@@ -1,12 +1,13 @@
-"""Frames of a control connection: a length, and a message as JSON, compressed where it is a sample.
+"""Frames of a control connection: a length, and a message as JSON, compressed if it is a sample.
 
 Pure. A frame is a length of four bytes, big-endian, and a body. Between two ends with a key a code follows each
-frame after the proofs (auth.py); the length does not count it. Samples are compressed because they travel on the
+frame after the proofs (FrameCodes); the length does not count it. Samples are compressed because they travel on the
 very link that is measured: one of five sessions is 1.2 kB of JSON, and four a second were 0.4 % of a 10 Mb/s link.
 Each message is compressed by itself, against a dictionary of the words of such messages: no state is kept, and a
 lost connection loses nothing.
 """
 
+import hmac
 import json
 import struct
 import zlib
@@ -16,10 +17,12 @@ from typing import Final
 from ..model.errors import ConnectionTampered, LimitReached, LinkgaugeError, RemoteProtocolError
 from ..model.plan import End
 from ..model.serialization import decode_tagged, encode_tagged, reject_duplicate_keys
-from .auth import CODE_BYTES, FrameCodes, constant_time_equal
+from ..model.shared_key import constant_time_equal, mac
 from .messages import MESSAGES_BY_SENDER, Message, Report
+from .tokens import CODE_BYTES
 
 _LENGTH: Final = struct.Struct(">I")
+_NUMBER: Final = struct.Struct(">Q")
 # A far end's report of 256 connections and 256 cores is about 110 kB; no message of a near end is near 16 KiB.
 MAX_FRAME_BYTES: Final = {End.NEAR: 16 * 1024, End.FAR: 512 * 1024}
 
@@ -62,7 +65,7 @@ def add_length_prefix(body: bytes) -> bytes:
 
 
 def decode_body(body: bytes, sender: End) -> Message:
-    """Return the message of a frame's body; raise RemoteProtocolError where its sender has no such message."""
+    """Return the message of a frame's body; raise RemoteProtocolError if its sender has no such message."""
     try:
         value = json.loads(decompress(body, MAX_FRAME_BYTES[sender]), object_pairs_hook=reject_duplicate_keys)
         return decode_tagged(MESSAGES_BY_SENDER[sender], value)
@@ -71,11 +74,32 @@ def decode_body(body: bytes, sender: End) -> Message:
         raise RemoteProtocolError(f"a message of the {PEER_NAMES[sender]} cannot be read: {why}") from error
 
 
+class FrameCodes:
+    """The codes of the frames that one end sends: of the first, of the second, and so on.
+
+    A code depends on the frame's number, which both ends count and neither sends. After a frame that was changed,
+    added, removed or moved, no code is right.
+    """
+
+    __slots__ = ("_count", "_key")
+
+    def __init__(self, shared_secret: bytes, role: bytes) -> None:
+        """Begin with the first frame; `role` is its sender's."""
+        self._key = mac(shared_secret, b"frames", role)
+        self._count = 0
+
+    def next_code(self, frame: bytes) -> bytes:
+        """Return the code of the next frame, its length included."""
+        code = hmac.digest(self._key, _NUMBER.pack(self._count) + frame, "sha256")
+        self._count += 1
+        return code[:CODE_BYTES]
+
+
 class FrameReader:
     """Cuts a byte stream into the bodies of its frames. A length over the limit is refused, not buffered.
 
-    `codes` are those of the frames from now on, None where they have none. `charge` is called for each whole frame
-    before anything is done with it, and raises LimitReached for one too many.
+    `codes` are those of the frames from now on, None if they have none. `charge` is called for each whole frame
+    before it is used, and raises LimitReached for one too many.
     """
 
     def __init__(self, sender: End) -> None:
@@ -112,7 +136,7 @@ class FrameReader:
 
 
 def compress(body: bytes) -> bytes:
-    """Return a body in compressed form, or as it is where that is not smaller."""
+    """Return a body in compressed form, or as it is if that is not smaller."""
     if len(body) < _MIN_COMPRESSED_BYTES:
         return body
     packer = zlib.compressobj(level=6, zdict=_DICTIONARY)
@@ -121,7 +145,7 @@ def compress(body: bytes) -> bytes:
 
 
 def decompress(body: bytes, limit_bytes: int) -> bytes:
-    """Return the original body; raise RemoteProtocolError where it is broken or larger than the limit.
+    """Return the original body; raise RemoteProtocolError if it is broken or larger than the limit.
 
     No more than the limit is ever unpacked, whatever size the compressed bytes claim.
     """

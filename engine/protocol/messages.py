@@ -4,6 +4,7 @@ Pure. After its preamble (preamble.py) a control connection carries one message 
 end may send which message, and when, is the table of state_machine.py.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
@@ -12,20 +13,22 @@ from ..model.events import RunEnd
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
 from ..model.samples import Sample
-from ..model.socket_info import SocketInfo
-from .auth import HEX_PATTERN, NONCE_BYTES, TOKEN_BYTES
+from ..model.session_counters import SocketInfo
+from ..model.shared_key import NONCE_BYTES
+from .tokens import TOKEN_BYTES
 
 _PROOF_BYTES: Final = 32
+_HEXADECIMAL: Final = re.compile(r"(?:[0-9a-f]{2})*")
 
 
 def _check_hexadecimal(where: str, text: str, count: int) -> None:
-    if len(text) != 2 * count or not HEX_PATTERN.fullmatch(text):
+    if len(text) != 2 * count or not _HEXADECIMAL.fullmatch(text):
         raise DecodeError(where, f"{2 * count} hexadecimal digits", text)
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Near: the beginning, with a nonce where this end has a key."""
+    """Near: the beginning, with a nonce if this end has a key."""
 
     nonce: str = ""
 
@@ -78,7 +81,7 @@ class Introduction:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Far: declined, with a reason for a person. The last message of a connection.
+    """Far: declined, with a reason for the user. The last message of a connection.
 
     `about` is the subject for a program: the key, a limit, or anything else.
     """
@@ -166,7 +169,7 @@ class Report:
     def __post_init__(self) -> None:
         """Raise DecodeError for an impossible sample: rates divide by its times.
 
-        No number of it is below 0: the decoder reads none that is.
+        No number is below 0, because the decoder accepts none.
         """
         sample = self.sample
         if sample.end is not End.FAR:
@@ -184,7 +187,7 @@ class Report:
 
 
 def _check_latency(sample: Sample) -> None:
-    """Raise DecodeError where latency counts and the sessions' transactions differ."""
+    """Raise DecodeError if latency counts and the sessions' transactions differ."""
     where = "Report.sample.latency"
     totals = {counts.direction: counts.transactions for counts in sample.latency}
     if len(totals) < len(sample.latency) or Direction.DUPLEX in totals:
@@ -196,7 +199,7 @@ def _check_latency(sample: Sample) -> None:
 
 
 def _check_datagrams(sample: Sample) -> None:
-    """Raise DecodeError where counts of datagrams cannot be: losses and shares are computed from them."""
+    """Raise DecodeError if counts of datagrams cannot be: losses and shares are computed from them."""
     where = "Report.sample.datagrams"
     for session in sample.datagrams:
         _check_flow(where, session.direction, session.session)
@@ -209,7 +212,7 @@ def _check_datagrams(sample: Sample) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Far: a text for the person at the near end."""
+    """Far: a text for the user at the near end."""
 
     text: str
 

@@ -1,7 +1,7 @@
 """The datagrams that measure a path's MTU, between two ends that have a session's secret, and the result. Pure.
 
-    near  PROBE     as long as it says, and the far end answers REACHED with the length that arrived
-    near  REQUEST   asks the far end for a datagram of a length: LARGE, as long as it says
+    near  PROBE     of the length in it; the far end answers REACHED with the length that arrived
+    near  REQUEST   asks the far end for LARGE, a datagram of the length in it
     far   TOO_LONG  its kernel or a router refused the length, with the MTU that it reports
 
 All have the same fields and a code over them; PROBE and LARGE are padded with zeros, which no code covers. They go
@@ -16,21 +16,22 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from ..model.plan import Direction
-from .auth import CODE_BYTES, constant_time_equal
-from .datagrams import CONTROL_MAGIC
+from ..model.shared_key import constant_time_equal
+from .payload_datagrams import CONTROL_MAGIC
 from .preamble import PROTOCOL_VERSION
+from .tokens import CODE_BYTES
 
 _FIELDS: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBcII16s")
 PATH_HEADER_BYTES: Final = _FIELDS.size + CODE_BYTES
 MAX_UDP_BYTES: Final = 65_507
-LEAST_MTU_BYTES: Final = {4: 576, 6: 1_280}  # what every path carries: RFC 791, RFC 8200
+MIN_PATH_MTU_BYTES: Final = {4: 576, 6: 1_280}  # every path carries these: RFC 791, RFC 8200
 _KIND: Final = b"M"
 _SIZE_BITS: Final = 24
 _NO_ROUTER: Final = bytes(16)
 
 
 class PathKind(IntEnum):
-    """What a datagram is for."""
+    """The purpose of a datagram."""
 
     PROBE = 1
     REACHED = 2
@@ -65,7 +66,7 @@ class PathDatagram:
 
 
 def decode_path_datagram(data: bytes, session_secret: bytes) -> PathDatagram | None:
-    """Return such a datagram of the session; None for all else. It never raises because of the bytes."""
+    """Return such a datagram of the session; None for any other bytes, which never raise."""
     if len(data) < PATH_HEADER_BYTES:
         return None
     fields, code = data[: _FIELDS.size], data[_FIELDS.size : PATH_HEADER_BYTES]
@@ -98,7 +99,7 @@ def _unpack_router(packed: bytes) -> str:
 
 
 class MtuBound(StrEnum):
-    """What bounds the packets of a direction."""
+    """The limit of a direction's packets."""
 
     INTERFACE = "interface"
     ROUTER = "router"
@@ -109,9 +110,9 @@ class MtuBound(StrEnum):
 class DirectionMtu:
     """The path MTU of one direction: of the IP packet, header included.
 
-    `mtu_bytes` is None where not even the smallest probe arrived. `interface` is the sending host's, if its name is
-    known, and `interface_bytes` its MTU, None where that is more than a datagram can have. `router` is the address
-    of the one that refused longer packets.
+    `mtu_bytes` is None if not even the smallest probe arrived. `interface` is the sending host's, if its name is
+    known, and `interface_bytes` its MTU, None if that is more than a datagram can have. `router` is the address
+    of the router that refused longer packets.
     """
 
     direction: Direction
@@ -144,5 +145,5 @@ class PathMtu:
 
     @property
     def has_black_hole(self) -> bool:
-        """Whether packets disappear in a direction, and nobody tells their sender."""
+        """Whether packets disappear in a direction without a report to their sender."""
         return any(each.bound is MtuBound.BLACK_HOLE for each in self.directions)

@@ -16,27 +16,27 @@ from ..model.events import WarningText
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_DATAGRAM_BYTES, MAX_SESSIONS, SECOND_NS, End, Plan, sender_of
 from ..model.samples import CpuWaits, Sample, SessionSample
-from ..model.socket_info import BUFFER_COUNTER_NAMES
+from ..model.session_counters import BUFFER_COUNTER_NAMES
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
 _MIN_LIMITED_NS: Final = 1_000_000  # a number of bytes may be carried in no time
 _AHEAD_NS: Final = 30 * SECOND_NS  # the far clock starts first, and `Begun` may take long to arrive
 _DRIFT_PERCENT: Final = 2  # crystals differ by 0.01 %, clocks of virtual machines by more
-_MOST_BYTES_NS: Final = 12_500  # 100 Tb/s
-_MOST_CORES: Final = 65_536
+_MAX_BYTES_NS: Final = 12_500  # 100 Tb/s
+_MAX_CORES: Final = 65_536
 _BUFFERS_BYTES: Final = 1 << 30
-_MOST_DATAGRAMS_NS: Final = 150  # those bytes in the shortest frames of Ethernet
+_MAX_DATAGRAMS_NS: Final = 150  # those bytes in the shortest frames of Ethernet
 _BUFFERED_DATAGRAMS: Final = 1 << 24
-_MOST_TOS: Final = 255
-_MOST_QUEUED_BYTES: Final = 1 << 40  # beyond any host's memory for packets
+_MAX_TOS: Final = 255
+_MAX_QUEUED_BYTES: Final = 1 << 40  # beyond any host's memory for packets
 _read_buffers: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(
     *(name for name in BUFFER_COUNTER_NAMES if name.endswith("_bytes"))
 )
-_LEAST_READING_NS: Final = 1_000_000
+_MIN_READING_NS: Final = 1_000_000
 _SETTLED_NS: Final = 2 * SECOND_NS
 _SETTLED_INTERVALS: Final = 4
-_MOST_NEWS: Final = 1_024  # a setting's 256 sessions are opened and closed, and reopened once more
-_MOST_NOTICES: Final = 64
+_MAX_NEWS: Final = 1_024  # a setting's 256 sessions are opened and closed, and reopened once more
+_MAX_NOTICES: Final = 64
 _NAME_CHARACTERS: Final = 15  # of an interface: IFNAMSIZ without its NUL, on Linux and the BSDs
 _TOKEN_CHARACTERS: Final = 32  # of a driver, a link's kind, a queueing discipline or a congestion control
 _NOT_IN_NAME: Final = re.compile(r"[\s/:]|^-")  # as dev_valid_name of Linux; a dash would begin an option
@@ -45,10 +45,10 @@ _REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 
 
 def replace_impossible_names(host: HostInfo) -> HostInfo:
-    """Return a peer's description with the names of its kernel as a kernel can have them.
+    """Return a peer's description in which a kernel could have each name of its kernel.
 
-    What such a name cannot have is replaced, and it is cut to the longest possible one. The host's own name and
-    system are for a person alone, and are as they came.
+    Impossible characters are replaced, and a name that is too long is cut. The host's own name and system are only
+    for the user, and stay as they are.
     """
     nic, tcp = host.nic, host.tcp
     if nic is not None:
@@ -94,19 +94,19 @@ class _DatagramCounts:
         for part in sample.datagrams:
             counts = (part.sent, part.advanced, part.received, part.duplicates, part.late, part.invalid)
             self._total += sum(count or 0 for count in counts)
-            if max(part.sent_tos or 0, part.received_tos or 0) > _MOST_TOS or (part.is_grouped or 0) > 1:
+            if max(part.sent_tos or 0, part.received_tos or 0) > _MAX_TOS or (part.is_grouped or 0) > 1:
                 raise RemoteProtocolError("it reports settings of datagrams that no packet has")
             if (part.datagram_bytes or 0) > MAX_DATAGRAM_BYTES:
                 raise RemoteProtocolError(f"it reports datagrams of {part.datagram_bytes} bytes")
         self._total += sum(count for part in sample.delay_variation for count in part.counts)
-        if self._total > sample.elapsed_ns * _MOST_DATAGRAMS_NS + _BUFFERED_DATAGRAMS:
+        if self._total > sample.elapsed_ns * _MAX_DATAGRAMS_NS + _BUFFERED_DATAGRAMS:
             raise RemoteProtocolError(
                 f"it reports more datagrams in {_seconds(sample.elapsed_ns)} than any link carries"
             )
 
     @property
     def discrepancy(self) -> str | None:
-        """A warning about more datagrams received than sent. Known once nothing is on its way any more."""
+        """A warning about more datagrams received than sent; known once none is on its way any more."""
         if len(self._drained) < len(End):
             return None
         for end in End:
@@ -137,8 +137,8 @@ class PeerValidator:
         self._received = {End.NEAR: 0, End.FAR: 0}
         self._sent = {End.NEAR: 0, End.FAR: 0}
         self._datagrams = _DatagramCounts()
-        self._news_left = _MOST_NEWS
-        self._notices_left = _MOST_NOTICES
+        self._news_left = _MAX_NEWS
+        self._notices_left = _MAX_NOTICES
 
     def add_near_sample(self, sample: Sample) -> None:
         """Add a sample of this end."""
@@ -166,15 +166,15 @@ class PeerValidator:
         self._index, self._elapsed_ns, self._arrived_ns = sample.index, sample.elapsed_ns, now_ns
         self._bytes += sum(session.bytes for session in sample.sessions)
         self._cpu_ns += sample.process_cpu_ns or 0
-        if self._bytes > self._elapsed_ns * _MOST_BYTES_NS + _BUFFERS_BYTES:
+        if self._bytes > self._elapsed_ns * _MAX_BYTES_NS + _BUFFERS_BYTES:
             raise RemoteProtocolError(
                 f"it reports more bytes in {_seconds(self._elapsed_ns)} than any link carries"
             )
-        if self._cpu_ns > self._elapsed_ns * _MOST_CORES:
+        if self._cpu_ns > self._elapsed_ns * _MAX_CORES:
             raise RemoteProtocolError("it reports more CPU time than any host has")
         waits = sample.waits or CpuWaits()
         self._waits_ns += (waits.worker_ns or 0) + (waits.quota_ns or 0)
-        if self._waits_ns > self._elapsed_ns * _MOST_CORES:
+        if self._waits_ns > self._elapsed_ns * _MAX_CORES:
             raise RemoteProtocolError("it reports more time without a core than any host's processes have")
         self._check_others(sample)
         self._count(sample)
@@ -186,7 +186,7 @@ class PeerValidator:
         self._others_bytes += others.received_bytes + others.sent_bytes
         if not others.tests <= others.sessions <= others.tests * MAX_SESSIONS:
             raise RemoteProtocolError(f"it reports {others.tests} other tests with {others.sessions} sessions")
-        if self._others_bytes > self._elapsed_ns * _MOST_BYTES_NS + _BUFFERS_BYTES:
+        if self._others_bytes > self._elapsed_ns * _MAX_BYTES_NS + _BUFFERS_BYTES:
             raise RemoteProtocolError("it reports more payload of other tests than any link carries")
 
     def _check_queues(self, sample: Sample) -> None:
@@ -194,21 +194,21 @@ class PeerValidator:
         if queue is not None and not self._measures_queues:
             raise RemoteProtocolError("it reports what waits to be sent, in a test that does not ask for it")
         held = (_read_buffers(session) for session in sample.sessions)
-        if max((size for sizes in held for size in sizes if size is not None), default=0) > _MOST_QUEUED_BYTES:
+        if max((size for sizes in held for size in sizes if size is not None), default=0) > _MAX_QUEUED_BYTES:
             raise RemoteProtocolError("it reports more bytes in its sockets than any host holds")
         if queue is None:
             return
         backlog_bytes, most_bytes = queue.backlog_bytes or 0, queue.most_backlog_bytes or 0
-        if max(most_bytes, queue.driver_bytes or 0) > _MOST_QUEUED_BYTES or backlog_bytes > most_bytes:
+        if max(most_bytes, queue.driver_bytes or 0) > _MAX_QUEUED_BYTES or backlog_bytes > most_bytes:
             raise RemoteProtocolError("it reports a queue that no interface has")
-        if not 1 <= queue.readings <= sample.interval_ns // _LEAST_READING_NS + 1:
+        if not 1 <= queue.readings <= sample.interval_ns // _MIN_READING_NS + 1:
             raise RemoteProtocolError(f"it reports {queue.readings} readings of its queue in one sample")
-        if (queue.dropped or 0) > sample.elapsed_ns * _MOST_DATAGRAMS_NS:
+        if (queue.dropped or 0) > sample.elapsed_ns * _MAX_DATAGRAMS_NS:
             raise RemoteProtocolError("it reports more dropped packets than any link carries")
 
     def note_settings_change(self) -> None:
         """Allow for the sessions of changed settings."""
-        self._news_left += _MOST_NEWS
+        self._news_left += _MAX_NEWS
 
     def count_session_event(self) -> None:
         """Count a session that was opened or closed. They fill the run log, so their number is limited."""
@@ -217,7 +217,7 @@ class PeerValidator:
             raise RemoteProtocolError("it reports more sessions than requested")
 
     def count_notice(self) -> None:
-        """Count a text for a person; their number is limited."""
+        """Count a text for the user; their number is limited."""
         self._notices_left -= 1
         if self._notices_left < 0:
             raise RemoteProtocolError("it sends too many notices")
@@ -230,8 +230,8 @@ class PeerValidator:
     def _check_clock(self, now_ns: int) -> str | None:
         """Return a warning if the far clock counts another time than has passed here.
 
-        The far end ends after this end has told it to and before its last sample arrives. On a slow link both
-        wait in queues for seconds, which is not the clock's fault.
+        The far end stops after this end's message and before its own last sample arrives. On a slow link both wait
+        in queues for seconds, which is not the clock's fault.
         """
         allowed_ns = _SETTLED_NS + now_ns * _DRIFT_PERCENT // 100
         if now_ns - allowed_ns <= self._elapsed_ns <= max(now_ns, self._arrived_ns) + allowed_ns:

@@ -17,7 +17,7 @@ from ..model.plan import (
     PROBE_SESSIONS,
     Direction,
 )
-from .auth import TOKEN_BYTES
+from .tokens import TOKEN_BYTES
 
 PROTOCOL_VERSION: Final = 2
 MAGIC: Final = b"linkgauge"
@@ -32,7 +32,7 @@ DATA_HELLO_BYTES: Final = _DATA_HELLO.size
 _FLOW_CODES: Final = {Direction.OUT: b"o", Direction.IN: b"i"}
 _TLS_RECORDS: Final = range(0x14, 0x18)  # RFC 8446, section 5.1; a version of two bytes follows, the first one 3
 _TLS_MAJOR: Final = 3
-# What servers and clients of other protocols say first. FTP and SMTP share their codes.
+# The first words of other protocols' servers and clients. FTP and SMTP share their codes.
 _FIRST_WORDS: Final = {
     b"SSH-": "SSH",
     **dict.fromkeys((b"HTTP/", b"GET ", b"HEAD ", b"POST ", b"PUT ", b"OPTIONS ", b"CONNECT ", b"PRI "), "HTTP"),
@@ -49,7 +49,7 @@ def encode_preamble(kind: bytes) -> bytes:
 
 
 def decode_preamble(data: bytes) -> tuple[int, bytes] | None:
-    """Return (protocol version, kind) of `PREAMBLE_BYTES` bytes, None where they are no preamble."""
+    """Return (protocol version, kind) of `PREAMBLE_BYTES` bytes, None if they are not a preamble."""
     magic, version, kind, end = _PREAMBLE.unpack(data)
     if magic != MAGIC or end != b"\n" or kind not in {CONTROL_KIND, DATA_KIND}:
         return None
@@ -61,7 +61,7 @@ def describe_other_protocol(data: bytes) -> str:
     if len(data) > 1 and data[0] in _TLS_RECORDS and data[1] == _TLS_MAJOR:
         return "TLS"
     name = next((name for words, name in _FIRST_WORDS.items() if data.startswith(words)), "")
-    # Only ASCII that can be printed: whatever follows may be another language, or drive a terminal.
+    # Only ASCII that can be printed: the rest may be in another language, or drive a terminal.
     words = re.match(rb"[ -~]*", data[: _MAX_QUOTED if name else _MAX_UNKNOWN])
     quoted = "" if words is None else words.group().decode("ascii").strip()
     return (name or "something other than linkgauge") + (f" ('{quoted}')" if quoted else "")
@@ -98,7 +98,7 @@ class DataHello:
 
     @classmethod
     def unpack(cls, data: bytes) -> "DataHello":
-        """Read `DATA_HELLO_BYTES` bytes; raise RemoteProtocolError where a field is out of range."""
+        """Read `DATA_HELLO_BYTES` bytes; raise RemoteProtocolError if a field is out of range."""
         run, token, flow, session, generation, window = _DATA_HELLO.unpack(data)
         direction = next((d for d, code in _FLOW_CODES.items() if code == flow), None)
         window_bytes: int | None = window or None

@@ -3,7 +3,7 @@
     near  PROBE  serial, when it was sent
     far   ECHO   the same, when the probe came, when the echo was sent
 
-Both have one size, so that an echo is never longer than what it answers, and a code over all fields. They go over
+Both have the same size, so an echo is never longer than its probe, and a code over all fields. They go over
 the socket of a UDP session (datagram_handshake.py), so only to an address that has echoed its cookie. Each end's
 times are of its own monotonic clock.
 """
@@ -13,9 +13,10 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from .auth import CODE_BYTES, constant_time_equal
-from .datagrams import CONTROL_MAGIC
+from ..model.shared_key import constant_time_equal
+from .payload_datagrams import CONTROL_MAGIC
 from .preamble import PROTOCOL_VERSION
+from .tokens import CODE_BYTES
 
 _FIELDS: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBcQQQQ")
 DATAGRAM_PROBE_BYTES: Final = _FIELDS.size + CODE_BYTES
@@ -55,13 +56,13 @@ class EchoDatagram:
 
 
 def decode_probe(data: bytes, session_secret: bytes) -> ProbeDatagram | None:
-    """Return the probe of the session that a datagram is; None for all else. It never raises because of it."""
+    """Return a datagram as a probe of the session; None for any other bytes, which never raise."""
     fields = _unpack(data, session_secret, _PROBE_KIND)
     return None if fields is None or any(fields[2:]) else ProbeDatagram(*fields[:2])
 
 
 def decode_echo(data: bytes, session_secret: bytes) -> EchoDatagram | None:
-    """Return the echo of the session that a datagram is; None for all else. It never raises because of it."""
+    """Return a datagram as an echo of the session; None for any other bytes, which never raise."""
     fields = _unpack(data, session_secret, _ECHO_KIND)
     return None if fields is None else EchoDatagram(*fields)
 
@@ -72,7 +73,7 @@ def _pack(secret: bytes, kind: bytes, *numbers: int) -> bytes:
 
 
 def _unpack(data: bytes, secret: bytes, expected_kind: bytes) -> tuple[int, int, int, int] | None:
-    """Return serial and times of a datagram of the session, in their range; None for all else."""
+    """Return the serial and times of a datagram of the session; None for any other bytes, or out of range."""
     if len(data) != DATAGRAM_PROBE_BYTES:
         return None
     fields, code = data[: _FIELDS.size], data[_FIELDS.size :]

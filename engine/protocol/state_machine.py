@@ -23,8 +23,8 @@ from ..model.errors import (
 )
 from ..model.events import Reason, RunEnd
 from ..model.plan import End
-from .auth import FAR_ROLE, NEAR_ROLE, FrameCodes
-from .framing import PEER_NAMES, FrameReader, add_length_prefix, decode_body, encode_frame
+from ..model.shared_key import FAR_ROLE, NEAR_ROLE
+from .framing import PEER_NAMES, FrameCodes, FrameReader, add_length_prefix, decode_body, encode_frame
 from .messages import (
     Begun,
     Challenge,
@@ -162,7 +162,7 @@ class ControlStateMachine:
         self._received: list[Message] = []
         self._to_send = bytearray()
         self._introduced = False
-        self._shared_secret = b""
+        self.shared_secret = b""  # of two ends with a key, once `authenticate_frames` was called
         self._codes_to_send: FrameCodes | None = None
         self.open_frame = b""  # of the message `Open`, without a code
         # The near end speaks first; the far end answers with its own preamble once it has seen that one.
@@ -170,7 +170,7 @@ class ControlStateMachine:
             self._introduce()
 
     def send(self, message: Message) -> None:
-        """Queue a message; raise LocalProtocolError where the conversation does not allow it."""
+        """Queue a message; raise LocalProtocolError if the conversation does not allow it."""
         if self.error is not None:
             raise LocalProtocolError(f"{type(message).__name__} after a failed conversation")
         state = TRANSITIONS[self.state].get((self.end, type(message)))
@@ -182,8 +182,8 @@ class ControlStateMachine:
         self._to_send += frame
         if self._codes_to_send is not None:
             self._to_send += self._codes_to_send.next_code(frame)
-        elif self._shared_secret and isinstance(message, Proof | Welcome):
-            self._codes_to_send = FrameCodes(self._shared_secret, _ROLES[self.end])
+        elif self.shared_secret and isinstance(message, Proof | Welcome):
+            self._codes_to_send = FrameCodes(self.shared_secret, _ROLES[self.end])
         self._note(type(message), frame)
 
     def authenticate_frames(self, shared_secret: bytes) -> None:
@@ -191,12 +191,12 @@ class ControlStateMachine:
 
         The near end calls it before it sends its proof, the far end once it has checked that proof.
         """
-        self._shared_secret = shared_secret
+        self.shared_secret = shared_secret
         if self.end is End.FAR:
             self._require_codes()
 
     def _require_codes(self) -> None:
-        self._frames.codes = FrameCodes(self._shared_secret, _ROLES[self.end.other])
+        self._frames.codes = FrameCodes(self.shared_secret, _ROLES[self.end.other])
 
     @property
     def requires_codes(self) -> bool:
@@ -207,6 +207,11 @@ class ControlStateMachine:
     def is_greeted(self) -> bool:
         """Whether the other end's greeting has arrived."""
         return self._greeted
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the other end has sent nothing at all."""
+        return not self._greeted and not self._opening
 
     @property
     def transcript(self) -> bytes:
@@ -258,7 +263,7 @@ class ControlStateMachine:
             self.error = error
 
     def fail(self, error: LinkgaugeError) -> None:
-        """End the conversation with this error, and send it to the other end where that is allowed."""
+        """End the conversation with this error, and send it to the other end if that is allowed."""
         if self.error is not None:
             return
         about = "limit" if isinstance(error, LimitReached) else "other"
@@ -278,9 +283,9 @@ class ControlStateMachine:
         self._frames.charge = charge
 
     def receive_eof(self) -> None:
-        """Take in the end of the peer's bytes: an error where its preamble was not complete."""
+        """Take in the end of the peer's bytes: an error if its preamble was not complete."""
         if self.error is None and not self._greeted:
-            where = "in the middle of its greeting" if self._opening else "without a word"
+            where = "without a word" if self.is_silent else "in the middle of its greeting"
             self.error = PeerNotLinkgauge(f"it closed the connection {where}")
 
     def _receive_preamble(self, data: bytes) -> bytes:
@@ -311,5 +316,5 @@ class ControlStateMachine:
             raise RemoteProtocolError(f"the {PEER_NAMES[self.end.other]} sent {name} in state {self.state}")
         self.state = state
         self._received.append(message)
-        if self._shared_secret and isinstance(message, Welcome):
+        if self.shared_secret and isinstance(message, Welcome):
             self._require_codes()

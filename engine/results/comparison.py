@@ -2,13 +2,12 @@
 
 Pure. `compare` takes two summaries and returns the settings that differ and a Figure for every measured value. A
 figure's `difference` is the second value against the first, in percent. The difference of two rates has a 95 %
-interval, computed from both estimates by Welch's method on the logarithm of their ratio; if it contains 0, the
-difference is not significant. CPU, TCP and latency percentiles have no interval, and their `is_significant` is
-None.
+interval, computed from both estimates by Welch's method on the logarithm of their ratio. If it contains 0, the
+difference is not significant. CPU, TCP and latency percentiles have no interval: their `is_significant` is None.
 
-Each comparison holds at 95 % by itself: of twenty pairs of equal runs, one will seem to differ. The interval of
-a run does not include changes between runs (another hour, another load): several alternating runs are better
-evidence than two long ones.
+Each comparison holds at 95 % by itself: of twenty pairs of equal runs, one seems to differ. The interval of a run
+does not include changes between runs (another hour, another load). Several alternating runs are better evidence
+than two long ones.
 """
 
 from collections.abc import Iterator
@@ -78,9 +77,9 @@ class Difference:
 class Figure:
     """A measured quantity of both runs; the value is None for a run that did not measure it.
 
-    `key` is its path in a run's document, such as `measured.out.mbit_s`; `unit` is the unit of the values here. A
-    grade is its place in GRADES.
-    `first_estimate` and `second_estimate` are the values with their errors.
+    `key` is its path in a run's document, such as `measured.out.mbit_s`; `unit` is the unit of the values here. The
+    value of a grade is its place in GRADES. `first_estimate` and `second_estimate` are the values with their
+    errors.
     """
 
     key: str
@@ -148,7 +147,7 @@ def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
     either = [flow for flow in Direction.DUPLEX.flows if any(pairs[flow])]
     # The total adds information if both directions ran, or if the runs have no direction in common.
     rows = [*either, Direction.DUPLEX] if len(either) > 1 or not both else either
-    # The mean over phases of several directions is no rate of the link: each load has its own, below.
+    # The mean over phases of several directions is not a rate of the link. Each load has its own rate, below.
     has_phases = first.plan.has_phases or second.plan.has_phases
     for name, direction in _FLOWS.items():
         if direction in rows and not has_phases:
@@ -176,7 +175,7 @@ def _rates(key: str, first: Measurement | None, second: Measurement | None) -> I
 
 
 def _datagrams(key: str, first: Measurement | None, second: Measurement | None) -> Iterator[Figure]:
-    """Yield what became of datagrams; nothing for two runs of TCP."""
+    """Yield the figures of datagrams; none for two runs of TCP."""
     parts = first and first.datagrams, second and second.datagrams
     if parts == (None, None):
         return
@@ -188,7 +187,7 @@ def _datagrams(key: str, first: Measurement | None, second: Measurement | None) 
 
 
 def _responsiveness(first: Responsiveness | None, second: Responsiveness | None) -> Iterator[Figure]:
-    """Yield latency under load. None of it has an interval: a queue that varies tells nothing of the next run's."""
+    """Yield latency under load, without intervals: how a queue varies in a run does not predict the next run."""
     results = first, second
     if results == (None, None):
         return

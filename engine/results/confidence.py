@@ -1,18 +1,18 @@
 """The 95 % confidence interval of a mean rate, computed from the rates of its sampling intervals.
 
 Pure. Neighbouring intervals of a link are not independent: a slow sender stays slow for a while, and bytes that a
-shaper delays arrive in the next interval. The confidence interval is therefore computed from batch means: 16 to 31
-batches of neighbouring intervals (10 to 15 in short runs). The spread of the batches gives the error of their mean,
-corrected for the remaining correlation between neighbouring batches, with Student's t.
+shaper delays arrive in the next interval. So the confidence interval is computed from batch means: 16 to 31 batches
+of neighbouring intervals (10 to 15 in short runs). The spread of the batches gives the error of their mean, with a
+correction for the remaining correlation between neighbouring batches, and with Student's t.
 
 Positively correlated batches get the correction of a first-order autoregression (as in Skart: Tafazzoli and others,
-2011), with as many degrees of freedom as there are independent batches in them.
+2011), with as many degrees of freedom as they have independent batches.
 
-Behind a shaper, a shortfall of one interval comes with the next. Batches then differ by the bytes that cross their
-ends and by little else: the variance of a sum grows slowly with its length, or not at all. It is extrapolated along
-the line through the variances of one batch and of two together, which is the variance of a first-order moving
-average. The correction of an autoregression made the interval behind a shaper three times too wide. The moving
-average is used where both the intervals and their batches are negatively correlated beyond chance.
+Behind a shaper, the next interval makes up for the shortfall of one. Batches then differ only by the bytes that
+cross their ends: the variance of a sum grows slowly with its length, or not at all. It is extrapolated along the
+line through the variances of one batch and of two together, as for a first-order moving average. The correction of
+an autoregression made the interval behind a shaper three times too wide. The moving average is used if both the
+intervals and their batches are negatively correlated beyond chance.
 
 On simulated series of 36 to 240 intervals the confidence interval covers the true mean in 91 to 96 % of cases for
 autoregressions of -0.5 to 0.5, in 88 to 95 % at 0.9, and in 98 to 100 % of moving averages without a lasting error.
@@ -34,11 +34,11 @@ MIN_INTERVALS: Final = 6  # fewer give no usable spread
 SERIES_INTERVAL_NS: Final = 100_000_000
 """The sampling interval of the short runs of a series: 24 of them in 3 s, enough for a confidence interval."""
 _BATCHES: Final = 16  # up to 31: 10 to 30 are enough (Schmeiser, 1982); more are more correlated
-_PAIRED: Final = 20  # with this many intervals or more, a batch has at least two
+_PAIRED: Final = 20  # from this many intervals on, a batch has at least two
 _MOST_BINS: Final = 128
 _LEAST_CORRELATION: Final = -0.9
 _MOST_CORRELATION: Final = 0.9
-# A correlation is beyond chance from this many standard errors of zero correlation on: intervals, and batches.
+# Correlations beyond this many standard errors of zero correlation are not chance: of intervals, and of batches.
 _INTERVALS_BEYOND: Final = 2.0
 _BATCHES_BEYOND: Final = 1.5
 _LEAST_DEGREES: Final = 3.0  # fewer make the interval many times wider for hardly more coverage
@@ -83,7 +83,7 @@ class Estimate:
 class RateSeries:
     """Amounts and their times, interval after interval, in bounded memory.
 
-    When there are too many, neighbours are merged in pairs: a day's run ends with batches of many minutes.
+    If there are too many, neighbours are merged in pairs: a day's run ends with batches of many minutes.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class RateSeries:
     def estimate(self, mean: float | None = None) -> Estimate | None:
         """Return the mean amount per span with its error; None if there are too few intervals.
 
-        `mean` is the mean from exact sums, if known; otherwise it is computed from the intervals.
+        `mean` is the mean of exact sums, if it is known. Otherwise it is computed from the intervals.
         """
         if len(self._bins) < MIN_INTERVALS:
             return None
@@ -130,9 +130,9 @@ class RateSeries:
 class PrecisionTarget:
     """Decides when a mean is precise enough: half of its interval is at most `percent` of it.
 
-    A check after every interval would stop when the confidence interval is narrow by chance. The first check is
-    therefore after 20 intervals, later ones each time their number has grown by a tenth, and two successive
-    checks must agree.
+    A check after every interval would stop when the confidence interval is narrow by chance. So the first check is
+    after 20 intervals, the next ones whenever their number has grown by a tenth, and two successive checks must
+    agree.
     """
 
     def __init__(self, percent: float) -> None:
@@ -141,7 +141,7 @@ class PrecisionTarget:
         self._was_narrow = False
 
     def is_reached(self, estimate: Estimate | None) -> bool:
-        """Return whether the mean so far is precise enough. You must call this after every interval."""
+        """Return whether the mean so far is precise enough. Call this after every interval."""
         if estimate is None or estimate.half_width_percent is None or estimate.interval_count < self._next:
             return False
         self._next = estimate.interval_count + max(1, estimate.interval_count // 10)
@@ -180,8 +180,8 @@ def estimate_mean(
 ) -> Estimate | None:
     """Return the mean of successive rates with its error; None if there are too few.
 
-    The rates should be few and of long batches; otherwise use a RateSeries. With `negatively_correlated`, the next
-    rate makes up for the shortfall of one.
+    The rates should be few and of long batches; otherwise use a RateSeries. With `negatively_correlated`, each rate
+    makes up for the shortfall of the one before it.
     """
     count = len(rates)
     if count < MIN_INTERVALS:
@@ -199,7 +199,7 @@ def estimate_mean(
     correlation = min(_MOST_CORRELATION, max(_LEAST_CORRELATION, correlation))
     variance = squares / (count - 1) / count
     if negatively_correlated and correlation < -_BATCHES_BEYOND / sqrt(count):
-        # At -0.5 every shortfall is made up; only the bytes across the two ends of the whole remain.
+        # At -0.5 every shortfall is made up, except for the bytes that cross the two ends of the run.
         inflation = 1 + 2 * max(-0.5, measured) * (1 - 1 / count)
         return Estimate(mean, sqrt(inflation * variance), count - 1.0, count)
     inflation = (1 + correlation) / (1 - correlation)

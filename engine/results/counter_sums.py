@@ -1,4 +1,4 @@
-"""Sums and medians of the counters in samples, of which each may be unknown, and the loads of cores."""
+"""Rates, percentages, sums and medians of counters that may be unknown, and the loads of cores."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ _EXACT_BITS: Final = 12
 T = TypeVar("T")
 
 
-def bits_per_second(bytes_: int, span_ns: int) -> float | None:
-    """Return a rate; None where no time was measured."""
+def bits_per_second(bytes_: float, span_ns: int) -> float | None:
+    """Return a rate; None if no time was measured."""
     return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
 
 
 def percent_of(part: float | None, whole: float | None) -> float | None:
-    """Return a part in percent of the whole; a percentage of nothing is nothing."""
+    """Return a part in percent of the whole; None if either is unknown, or the whole is 0."""
     return None if part is None or not whole else 100 * part / whole
 
 
@@ -52,7 +52,7 @@ class Histogram:
         self.sums[bucket] = self.sums.get(bucket, 0) + value
 
     def empty(self) -> "Histogram":
-        """Return one of the same precision without values."""
+        """Return a histogram of the same precision without values."""
         return Histogram(self._exact_bits)
 
     def extend(self, other: "Histogram") -> None:
@@ -62,7 +62,7 @@ class Histogram:
 
     @property
     def median(self) -> int | None:
-        """The middle value, or the mean of the two in the middle; None where nothing was counted."""
+        """The middle value, or the mean of the two in the middle; None if nothing was counted."""
         return self.quantile(0.5)
 
     def quantile(self, share: float) -> int | None:
@@ -78,16 +78,16 @@ class Histogram:
 
     @property
     def mean(self) -> float | None:
-        """The mean of all values, exactly; None where nothing was counted."""
+        """The mean of all values, exactly; None if nothing was counted."""
         return sum(self.sums.values()) / sum(self.counts.values()) if self.counts else None
 
 
 OWN: Final[dict[str, object]] = {"combines": None}
-"""The metadata of a field that its class combines itself, or that means nothing for several times."""
+"""The metadata of a field that its class combines itself, or that has no meaning over several times."""
 
 
 class Sums:
-    """Sums over samples, in a dataclass: those of two times combine field by field, as samples do."""
+    """Sums over samples, in a dataclass: the sums of two times combine field by field, as samples do."""
 
     __slots__ = ()
 
@@ -96,12 +96,12 @@ class Sums:
         extend_fields(self, other)
 
     def empty(self) -> Self:
-        """Return such sums of no sample."""
+        """Return sums of the same kind without samples."""
         return type(self)()
 
 
 def extend_fields(sums: T, other: T) -> None:
-    """Add all fields of a dataclass of sums to another one's but those that it combines itself."""
+    """Add the fields of `other` to those of `sums`, without the fields that the class combines itself."""
     for name, kind in _kinds(type(sums)):
         setattr(sums, name, _join(getattr(sums, name), getattr(other, name), kind))
 
@@ -113,11 +113,11 @@ def _kinds(sums: type[Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _join(mine: Any, theirs: Any, kind: str) -> Any:
-    """Return two values of a field as one; what can be extended is, and theirs never becomes a part of mine."""
+    """Return two values of a field as one. A value with `extend` is extended; it never shares parts with theirs."""
     if isinstance(theirs, dict):
         parts = cast("dict[Any, Any]", theirs)
         if kind == "cumulative" and isinstance(next(iter(parts.values()), None), int | float):
-            merge_counts(mine, parts.items())  # counts by bucket are many
+            merge_counts(mine, parts.items())  # the fast way for counts by bucket, which are many
         else:
             mine.update({key: _join(mine.get(key), part, kind) for key, part in parts.items()})
         return mine
@@ -144,11 +144,11 @@ def core_percents(cores: Sequence[CoreTimes]) -> tuple[float, ...]:
 
 
 def host_percent(cores: Sequence[CoreTimes]) -> float | None:
-    """Return the mean load of the cores; None where none is known."""
+    """Return the mean load of the cores; None if none is known."""
     percents = core_percents([core for core in cores if core.busy_ns + core.idle_ns > 0])
     return sum(percents) / len(percents) if percents else None
 
 
 def hottest_core_percent(cores: Sequence[CoreTimes]) -> float | None:
-    """Return the load of the busiest core; None where none is known."""
+    """Return the load of the busiest core; None if none is known."""
     return None if host_percent(cores) is None else max(core_percents(cores))

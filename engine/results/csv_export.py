@@ -1,9 +1,11 @@
-"""A run as rows of CSV.
+"""CSV: the intervals of a run as rows, and stored runs as rows, one a run.
 
-The same writer serves a current run and one from the log. Rows are RFC 4180: a header, commas, CRLF.
-An empty cell is unknown. In a row, time and bytes are the receiver's, TCP's values the sender's. Where the receiver
-is an iperf3, which reports nothing before the end, they are the sender's too, and `counted_by` says so. Columns are
-only ever added, at the end, so that a file with fewer of them can be continued.
+Rows are RFC 4180: a header, commas, CRLF. An empty cell is unknown. New columns are always added at the end, so
+that a file with fewer of them can be continued.
+
+The same writer serves a current run and one from the log. In a row of an interval, time and bytes are the
+receiver's, TCP's values the sender's. If the receiver is an iperf3, which reports nothing before the end, they are
+the sender's too, and `counted_by` says so. A row of a run has the figures of its document.
 """
 
 import contextlib
@@ -12,10 +14,11 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Final, Self, TextIO, cast
+from typing import TYPE_CHECKING, Final, Self, TextIO, cast
 
 from ..host.background_writer import BackgroundWriter
 from ..host.saved_files import check_output_path
@@ -25,10 +28,15 @@ from ..model.plan import End
 from ..model.serialization import make_printable
 from ..model.workload import Workload
 from .interval_result import OTHER_PREFIX, FlowFigures, IntervalResult, SessionFigures
+from .json_document import exact, figure, figures_of
 from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
+from .run_result import RunResult
 from .sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from .udp.interval_figures import FIGURES
+
+if TYPE_CHECKING:  # SQLite is not needed to write a CSV file
+    from .run_log import RunRecord
 
 _FIELD: Final = "CSV file"
 COLUMNS: Final[tuple[str, ...]] = (
@@ -71,7 +79,7 @@ COLUMNS: Final[tuple[str, ...]] = (
     "far_host",
     "label",
 )
-_FIRST_COLUMNS: Final = 28  # those of files from before datagrams
+_FIRST_COLUMNS: Final = 28  # of files from before datagrams
 ALL_SESSIONS: Final = "all"
 _CPU: Final = ("cpu_percent", "hottest_core_percent")
 _CARRIED: Final = (
@@ -87,8 +95,8 @@ _Row = dict[str, Cell]
 class CsvWriter:
     """Writes the rows of complete intervals and flushes them, so that a reader can follow the file.
 
-    The header is written at once, so that a path without write permission fails before the test starts.
-    A stream that has a header already has its `columns`, which may be the first ones only.
+    It writes the header at once, so that a path without write permission fails before the test starts. For a stream
+    that has a header already, `columns` are those of the header, which may be only the first of COLUMNS.
     """
 
     def __init__(self, stream: TextIO, name: str = "the output", *, columns: tuple[str, ...] | None = None) -> None:
@@ -115,10 +123,9 @@ class CsvWriter:
     def append(cls, path: Path) -> Self:
         """Open a file to continue its rows; a new or empty one gets the header.
 
-        One of an earlier version keeps the columns that it has.
-
-        A thread opens and writes a named pipe or a terminal: its reader may come late, or stop. Raises PlanError if
-        the path cannot be written or the file holds anything but rows of runs.
+        A file of an earlier version keeps its columns. A thread opens and writes a named pipe or a terminal, whose
+        reader may come late, or stop. Raises PlanError if the path cannot be written, or if the file has anything
+        but rows of runs.
         """
         check_output_path(_FIELD, path)
         try:
@@ -187,7 +194,7 @@ class CsvWriter:
 
 
 def _subject_cells(started: Started) -> _Row:
-    """Return what a run tests: the peer, the address in use, the hosts."""
+    """Return the subject of a run: the peer, the address in use, the hosts."""
     return {
         "peer": started.peer,
         "address": started.address,
@@ -198,7 +205,7 @@ def _subject_cells(started: Started) -> _Row:
 
 
 class _BackgroundFile:
-    """A file that a thread writes, in place of a text stream. A failure is raised by the next write."""
+    """A file that a thread writes, in place of a text stream. The next write raises its failure."""
 
     def __init__(self, path: Path) -> None:
         self._writer = BackgroundWriter(str(path), partial(os.open, path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOCTTY))
@@ -213,22 +220,23 @@ class _BackgroundFile:
         """Raise the failure of an earlier write."""
         if self._writer.error is not None:
             self._writer.is_reported = True
-            # Raised itself, it would keep the frames that lead here, and with them the run, as long as the writer.
+            # If the error itself were raised, it would keep these frames, and with them the run, as long as the
+            # writer.
             raise OSError(self._writer.error.errno, self._writer.error.strerror)
 
     def close(self) -> None:
-        """Close the file once it has everything."""
+        """Close the file when everything is written."""
         self._writer.close()
 
 
 def _reason(error: OSError | RunLogError) -> str:
-    """Return why a file cannot be written, without its path, which the error of the option has already."""
+    """Return why a file cannot be written, without its path, which the error of the option has."""
     cause = error if isinstance(error, OSError) else error.__cause__
     return explain_os_error(cause) if isinstance(cause, OSError) else str(error)
 
 
 def _has_reader(path: Path) -> bool:
-    """Return whether a process or a person reads the path, so that writing to it may block."""
+    """Return whether a process or the user reads the path, so that writing to it may block."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -248,7 +256,7 @@ def _open_device(path: str, flags: int) -> int:
 
 
 def _close_quietly(stream: TextIO) -> None:
-    # Closing repeats a flush that failed in `write`, which has reported it.
+    # Closing repeats a flush that failed in `write`, where it was reported.
     with contextlib.suppress(OSError):
         stream.close()
 
@@ -268,7 +276,7 @@ def _columns_of(path: Path, stream: TextIO) -> tuple[str, ...] | None:
     columns = tuple(first.decode("utf-8", "replace").strip().split(","))
     if len(columns) < _FIRST_COLUMNS or columns != COLUMNS[: len(columns)]:
         raise PlanError(_FIELD, path, "it holds other data than runs; give another file")
-    if last != b"\n":  # a row that was cut off must not swallow the next one
+    if last != b"\n":  # the next row must not continue one that was cut off
         stream.write("\r\n")
     return columns
 
@@ -300,7 +308,7 @@ def _carried(figures: FlowFigures | SessionFigures) -> _Row:
 
 
 def cell_text(value: Cell) -> str:
-    """Return a value as text: numbers without exponent or trailing zeros, text that no spreadsheet runs."""
+    """Return a value as text: a number without exponent or trailing zeros, a text that no spreadsheet runs."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -309,3 +317,57 @@ def cell_text(value: Cell) -> str:
     if isinstance(value, int):
         return str(value)
     return format(Decimal(str(value)).normalize(), "f")
+
+
+@dataclass(frozen=True, slots=True)
+class _RunRow:
+    """The columns of a run's figures, a field each. The settings are those of its results."""
+
+    address: str | None = figure("subject.address")
+    ip_version: int | None = figure("subject.ip_version")
+    near_host: str | None = figure("subject.near.hostname")
+    far_host: str | None = figure("subject.far.hostname")
+    workload: str | None = figure("plan.workload")
+    direction: str | None = figure()
+    sessions: int | None = figure()
+    window_bytes: int | None = figure()
+    seconds: float | None = figure("measured.total.seconds", exact)
+    out_mbit_s: float | None = figure("measured.out.mbit_s")
+    in_mbit_s: float | None = figure("measured.in_.mbit_s")
+    total_mbit_s: float | None = figure("measured.total.mbit_s")
+    transactions_s: float | None = figure("measured.total.transactions_s")
+    expected_mbit_s: float | None = figure("expected.total.mbit_s")
+    percent_of_expected: float | None = figure("measured.total.percent_of_expected")
+    lost_percent: float | None = figure("measured.total.udp.lost_percent")
+    retransmits: int | None = figure("tcp.retransmits")
+    rtt_us: int | None = figure("tcp.rtt_us")
+    end_reason: str | None = figure()
+    end_detail: str | None = figure()
+    periods: int | None = figure()
+
+
+_RUN_NAMES: Final = ("run_id", "started_utc", "peer", "label", "preset", "verdict")
+RUN_COLUMNS: Final = (*_RUN_NAMES, *(field.name for field in fields(_RunRow)))
+
+
+def run_rows(runs: "Iterable[RunRecord]") -> Iterator[list[str]]:
+    """Yield the rows of runs, the header first."""
+    yield list(RUN_COLUMNS)
+    for run in runs:
+        row = _run_row(RunResult.of(run.document))
+        named = (run.run_id, run.started_utc, run.peer, run.label, run.preset, run.verdict)
+        yield [cell_text(value) for value in (*named, *astuple(row))]
+
+
+def _run_row(result: RunResult) -> _RunRow:
+    periods = result.stretches
+    measured = [each for each in periods if each.measured.total and each.measured.total.bytes is not None]
+    newest = measured[-1].settings if measured else result.plan
+    return figures_of(
+        _RunRow,
+        result,
+        direction=newest.direction,
+        sessions=newest.sessions,
+        window_bytes=newest.window_bytes,
+        periods=len(periods) or None,
+    )

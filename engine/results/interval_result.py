@@ -1,6 +1,6 @@
-"""What an interval of a run brought, as the figures of its rows of CSV and of its JSON line. Pure.
+"""The result of an interval: the figures of its rows of CSV and of its JSON line. Pure.
 
-Time and bytes are the receiver's, TCP's values the sender's. Where the receiver is an iperf3, which reports nothing
+Time and bytes are the receiver's, TCP's values the sender's. If the receiver is an iperf3, which reports nothing
 before the end, they are the sender's too, and `counted_by` says so.
 """
 
@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from ..model.events import ExpectedRate, Sampled
 from ..model.latency_histogram import summarize_latency
-from ..model.plan import MIB, SECOND_NS, Direction, End
+from ..model.plan import MIB, Direction, End
 from ..model.samples import SessionSample
 from .counter_sums import host_percent, hottest_core_percent
 from .json_document import figure, mbit, part, round_figure, round_known, seconds, us
+from .measured_result import mib, percent_of_expected
 from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from .responsiveness.interval_figures import interval_figures
-from .run_result import mib, percent_of_expected
 from .summary import Measurement
 from .sums import other_tests_sum
 from .sums.receiver_sum import latency_counts
@@ -29,7 +29,7 @@ OTHER_PREFIX: Final = "other_"
 
 @dataclass(frozen=True, slots=True)
 class SessionFigures:
-    """What a session carried: the shape has a field for each member, and hidden ones for the rows."""
+    """The figures of a session: the shape has a field for each member, and hidden ones for the rows."""
 
     session: int
     bytes: int | None = None
@@ -46,9 +46,9 @@ class SessionFigures:
 
 @dataclass(frozen=True, slots=True)
 class FlowFigures:
-    """What all sessions of a direction carried, and each of them. The shape has a field for each member.
+    """The figures of all sessions of a direction, and of each. The shape has a field for each member.
 
-    The hidden fields are for the rows alone; of the settings, those of this direction's samples.
+    The hidden fields are for the rows alone. The settings are those of this direction's samples.
     """
 
     bytes: int | None = None
@@ -72,7 +72,7 @@ class FlowFigures:
 
 @dataclass(frozen=True, slots=True)
 class EndFigures:
-    """CPU of an end, and what the payload cost it."""
+    """CPU of an end, in all and for each MiB of payload."""
 
     cpu_percent: float | None = None
     hottest_core_percent: float | None = None
@@ -81,7 +81,7 @@ class EndFigures:
 
 @dataclass(frozen=True, slots=True)
 class IntervalResult:
-    """The figures of an interval. `latencies` are those of a probe, of which only some runs have a member."""
+    """The figures of an interval. `latencies` are a probe's; only responsiveness tests have a member of them."""
 
     elapsed_s: float | None
     warmup: bool
@@ -166,7 +166,7 @@ def _sessions(sampled: Sampled | None, flow: Direction) -> dict[int, SessionSamp
     for session in sampled.sample.sessions if sampled else ():
         if session.direction is flow:
             before = sessions.get(session.session)
-            # If a peer reports a session twice, the sum of the rows must still equal the summary's.
+            # If a peer reports a session twice, the rows must still add up to the summary.
             total = session if before is None else replace(session, bytes=session.bytes + before.bytes)
             sessions[session.session] = total
     return sessions
@@ -197,7 +197,7 @@ def _percent(count: int | None, receiver: Sampled | None, expected: ExpectedRate
 
 
 def _transactions_of_all(receiver: Sampled | None, flow: Direction) -> dict[str, Any]:
-    """Return the transactions of all sessions; the percentiles are of all together."""
+    """Return the transactions of all sessions, with the percentiles of all together."""
     if receiver is None or all(counts.direction is not flow for counts in receiver.sample.latency):
         return {}
     counts = latency_counts(receiver.sample, flow)
@@ -213,8 +213,8 @@ def _transactions_of(session: SessionSample | None, receiver: Sampled | None) ->
 
 
 def _transactions(count: int, receiver: Sampled, p50_ns: int | None, p99_ns: int | None) -> dict[str, Any]:
-    per_second = round_figure(count * SECOND_NS / receiver.sample.interval_ns)
-    return {"transactions_s": per_second, **_percentiles(p50_ns, p99_ns)}
+    measured = Measurement(0, receiver.sample.interval_ns, count)
+    return {"transactions_s": round_known(measured.transactions_s), **_percentiles(p50_ns, p99_ns)}
 
 
 def _percentiles(p50_ns: int | None, p99_ns: int | None) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def _percentiles(p50_ns: int | None, p99_ns: int | None) -> dict[str, Any]:
 
 
 def _probe(near: Sampled | None) -> dict[str, Any]:
-    """Return the probe's latency under load; the near end measures it, whatever the direction."""
+    """Return the probe's latency under load, which the near end measures for any direction."""
     if near is None or near.sample.probe is None:
         return {}
     histogram = near.sample.probe.latency
@@ -255,7 +255,7 @@ def _rounded(figures: Figures) -> Figures:
 
 
 def _responsiveness(interval: Interval, latencies: Figures, meter: Meter) -> dict[str, Any] | None:
-    """Return what is loaded, and the latency of an interval; None where the run is no responsiveness test."""
+    """Return the load and the latency of an interval; None if the run is not a responsiveness test."""
     sampled = interval.near or interval.far
     if sampled is None or meter.started is None or meter.started.plan.responsiveness is None:
         return None
@@ -264,7 +264,7 @@ def _responsiveness(interval: Interval, latencies: Figures, meter: Meter) -> dic
 
 
 def _other_tests(far: Sampled | None) -> Figures | None:
-    """Return the other tests of the endpoint; None if it does not tell."""
+    """Return the other tests of the endpoint; None if it does not report them."""
     figures = _rounded(other_tests_sum.interval_figures(far))
     return {name.removeprefix(OTHER_PREFIX): value for name, value in figures.items()} or None
 

@@ -1,9 +1,8 @@
-"""Figures for programs: made of what was measured, rounded, written as a JSON document, and read from one. Pure.
+"""Figures for programs: made of measured values, rounded, written as a JSON document, and read from one. Pure.
 
 A dataclass of figures is the shape of an object: its fields are the members in their order, and `in_` is the member
-`in`. The metadata of a field say of which attribute the figure is made, and in which unit. Whoever wants a figure
-of a document reads it by its type. Reading never fails: what an older linkgauge did not write, and what a damaged
-run log has instead, is unknown.
+`in`. The metadata of a field give the attribute that the figure is made of, and its unit. A document is read by the
+same type. Reading never fails: members that an older linkgauge did not write, or that are damaged, are unknown.
 """
 
 import types
@@ -34,20 +33,20 @@ def round_known(value: float | None) -> float | None:
 
 
 def figure(source: str | None = None, unit: Callable[[Any], Any] | None = None, **metadata: Any) -> Any:
-    """Return a field of figures, which is None where nothing else is known.
+    """Return a field of figures, which is None by default.
 
     Args:
-        source: The attribute that it is made of, `a.b` if it is one of an attribute; by default that of its name.
-        unit: What makes the figure of the value; by default a number with decimals is rounded.
-        metadata: `at` is the place of the member where that is not its name, `a.b` in an object within. A member
-            that is `omitted` is there only if it is known. The members of an `inline` object are the outer one's. A
-            `hidden` field is no member.
+        source: The attribute that the figure is made of, or `a.b` for an attribute of `a`; by default the field's
+        name. unit: The function that makes the figure of the value; by default a number with decimals is rounded.
+        metadata: `at` is the place of the member if that is not its name, or `a.b` in an inner object. An `omitted`
+            member is there only if it is known. The members of an `inline` object are in the outer object. A
+            `hidden` field is not a member.
     """
     return field(default=None, metadata={"source": source, "unit": unit, **metadata})
 
 
 def part(shape: Callable[[], Any], source: str | None = None, **metadata: Any) -> Any:
-    """Return a field with an object that a document always has. A `source` of "" is the measured value itself."""
+    """Return a field with an object that each document has. A `source` of "" is the measured value itself."""
     return field(default_factory=shape, metadata={"source": source, **metadata})
 
 
@@ -67,7 +66,7 @@ def ms(ns: float) -> float:
 
 
 def seconds(ns: float) -> float:
-    """Return nanoseconds as seconds, of which all digits are known."""
+    """Return nanoseconds as seconds, with all digits."""
     return ns / SECOND_NS
 
 
@@ -78,7 +77,7 @@ def exact(value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A field of figures: its place in a document, what it is made of and how, and how it is read."""
+    """A field of figures: its place in a document, its source, and how it is made and read."""
 
     name: str
     place: tuple[str, ...]
@@ -89,7 +88,7 @@ class _Member:
 
 
 def figures_of(shape: type[T], measured: object, /, **known: Any) -> T:
-    """Return the figures of a measured value; `known` are those that are not made of its attributes."""
+    """Return the figures of a measured value; `known` are the figures that its attributes do not give."""
     for member in _members(shape):
         if member.name not in known:
             value: Any = measured
@@ -157,7 +156,7 @@ def _member(name: str, hint: Any, metadata: Mapping[str, Any]) -> _Member:
 
 
 def _kind(hint: Any) -> tuple[Any, bool]:
-    """Return what a type is without None, and whether it can be None."""
+    """Return a type without None, and whether it can be None."""
     if get_origin(hint) not in {Union, types.UnionType}:
         return hint, False
     (kind,) = (each for each in get_args(hint) if each is not type(None))

@@ -1,7 +1,7 @@
 """A run as JSON lines: one object for each event, as it happens. Pure.
 
 Each object has a `type` and the `run_id`: `start`, then `interval`, `change` and `warning` in order of time,
-`totals` where an end is an iperf3, then `end` with the document of the whole run. The lines of a sweep's runs stand
+`totals` if an end is an iperf3, then `end` with the document of the whole run. The lines of a sweep's runs are
 between `sweep_start` and `sweep_end`. `schemas/stream.schema.json` describes all lines. The figures of an interval
 have the names and the meaning of the CSV columns.
 """
@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..model.events import Changed, Event, SessionTotal, Started, Totals, Warned
-from ..model.plan import SECOND_NS
 from ..model.workload import Workload
 from .interval_result import IntervalResult
-from .json_document import DOCUMENT_VERSION, encode, ms
+from .json_document import DOCUMENT_VERSION, encode, ms, seconds
+from .measured_result import expected_figures
 from .meter import Interval, Meter
-from .run_result import PlanFigures, SettingsFigures, SubjectFigures, expected_figures
+from .run_result import PlanFigures, SettingsFigures, SubjectFigures
 
 
 def event_lines(
@@ -52,7 +52,7 @@ def event_lines(
             yield {
                 "type": "change",
                 "run_id": run_id,
-                "elapsed_s": event.elapsed_ns / SECOND_NS,
+                "elapsed_s": seconds(event.elapsed_ns),
                 **encode(settings),
                 "expected": encode(expected_figures(event.expectation)),
             }
@@ -79,7 +79,7 @@ def end_line(document: dict[str, Any], *, run_id: str) -> dict[str, Any]:
 
 
 def confirmation_line(confirmation: dict[str, Any], *, run_id: str) -> dict[str, Any]:
-    """Return the object of what a second run says about the findings of the run with this id."""
+    """Return the object of a second run's confirmation of the findings of the run with this id."""
     return {"type": "confirmation", "run_id": run_id, "confirmation": confirmation}
 
 
@@ -89,13 +89,13 @@ def error_line(text: str) -> dict[str, Any]:
 
 
 def _totals(event: Totals, *, run_id: str) -> dict[str, Any]:
-    """Return what an end without samples reports at the end, session by session."""
+    """Return the totals that an end without samples reports at the end, session by session."""
     return {
         "type": "totals",
         "run_id": run_id,
         "end": event.end.value,
-        "seconds": event.span_ns / SECOND_NS,
-        "cpu_seconds": None if event.cpu_ns is None else event.cpu_ns / SECOND_NS,
+        "seconds": seconds(event.span_ns),
+        "cpu_seconds": None if event.cpu_ns is None else seconds(event.cpu_ns),
         "sessions": [_session_total(session) for session in event.sessions],
     }
 
@@ -105,7 +105,7 @@ def _session_total(total: SessionTotal) -> dict[str, Any]:
         "direction": total.direction.value,
         "session": total.session,
         "bytes": total.bytes,
-        "seconds": total.span_ns / SECOND_NS,
+        "seconds": seconds(total.span_ns),
         "retransmits": total.retransmits,
         "sent": total.sent,
         "received": total.received,

@@ -2,7 +2,7 @@
 
 Pure. Each end numbers its intervals on its own clock. In an interval, bytes are the receiver's and TCP's values
 the sender's. A far sample may come seconds late, because the control connection shares the link with the payload:
-an interval waits for it as long as necessary. A drain, after the end of a UDP run, is no interval.
+an interval waits for it, but not for ever. A drain, after the end of a UDP run, is not an interval.
 """
 
 from collections.abc import Iterable, Mapping
@@ -73,8 +73,8 @@ class Interval:
     def flows(self) -> tuple[Direction, ...]:
         """The single directions that ran.
 
-        These are the settings' own, and in a warm-up also one that a change ended and that still had bytes
-        on their way. What drains is shown, and never measured.
+        These are the settings' own. In a warm-up it is also a direction that a change has ended and that still had
+        bytes on their way. These bytes are shown, and never measured.
         """
         return tuple(flow for flow in Direction.DUPLEX.flows if self._has(flow))
 
@@ -96,7 +96,7 @@ class Interval:
 class Meter:
     """Sums up a run's events, which you must feed in order; the summary so far is available at any time.
 
-    Memory is bounded: only intervals that wait for an end are stored, everything else is sums. `periods` and
+    Memory is bounded: only intervals that wait for an end are stored, and everything else is sums. `periods` and
     `sockets` are for the diagnosis, and `recent` has the newest samples. If `has_traces` is set before the first
     event, `traces` has the run over time, for plots.
     """
@@ -160,7 +160,7 @@ class Meter:
     def rate_estimate(self, direction: Direction | None = None) -> Estimate | None:
         """Return the rate of the newest period so far with its error, of one direction or of all that run.
 
-        None where too little was measured to tell.
+        None if too little was measured to tell.
         """
         if not self.periods:
             return None
@@ -219,7 +219,7 @@ class Meter:
         )
 
     def _use_settings(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:
-        """Begin the period of new settings, everywhere."""
+        """Begin the period of new settings in all sums."""
         self._begin_period(start_ns, settings, expectation)
         self.recent.begin(settings, start_ns)
         self.probe.begin()
@@ -235,7 +235,7 @@ class Meter:
     def _sampled(self, event: Sampled) -> list[Interval]:
         sample = event.sample
         if not self._order.admits(sample):
-            # Neither counted nor released: the sums and the rows must not disagree.
+            # It is neither counted nor released: the sums and the rows must not disagree.
             self.warnings.add(f"a sample of the {sample.end.label} end was out of order and is left out")
             return []
         self._tails.add(event)
@@ -263,11 +263,11 @@ class Meter:
     def _complete_index(self) -> int:
         """The index of the last interval for which no further sample can come."""
         has_one = self.started is not None and has_one_sampler(self.started)
-        return self._order.reached_by_any if has_one else self._order.reached_by_both
+        return self._order.reached_by_any if has_one else self._order.complete_index
 
     @property
     def _unknown_ns(self) -> int:
-        """How much longer this run has lasted than a receiver's samples tell."""
+        """The time of this run after the last sample of a receiver."""
         flows = self.periods[-1].settings.direction.flows if self.periods else ()
         receivers = {sender_of(flow, self._workload).other for flow in flows}
         return self.elapsed_ns - min((self._reached_ns[end] for end in receivers), default=0)
@@ -279,14 +279,14 @@ class Meter:
         return next((period for period in reversed(self.periods) if period.total.span_ns), self.periods[-1])
 
     def _add_drain(self, event: Sampled) -> None:
-        """Count what was still on its way at the end, if anything of its period was measured."""
+        """Count the datagrams that were still on their way at the end, if their period was measured."""
         period = self._period_of(event)
         if period.total.span_ns:
             period.add(event.sample)
             period.set_tails(self._tails)
 
     def _period_of(self, event: Sampled) -> PeriodSum:
-        """Return the period that a sample belongs to, however late: the newest of its settings that had begun."""
+        """Return the period of a sample, which may be late: the newest one of its settings that had begun."""
         same = [period for period in reversed(self.periods) if period.settings == event.settings]
         if not same:
             self._begin_period(event.sample.elapsed_ns, event.settings, self.expectation_for(event.settings))
@@ -314,7 +314,7 @@ def _duplex_bit_s(both: Mapping[End, Sampled], workload: Workload) -> float | No
 
 
 def has_one_sampler(started: Started) -> bool:
-    """Return whether samples of one end only can come: an iperf3 has none for what it sends."""
+    """Return whether only one end has samples: an iperf3 has none as a sender."""
     unseen, workload = started.unseen_end, started.plan.workload
     return unseen is not None and all(
         sender_of(flow, workload) is unseen for flow in started.plan.settings.direction.flows
@@ -322,7 +322,7 @@ def has_one_sampler(started: Started) -> bool:
 
 
 def may_end_silent(plan: Plan, reason: Reason | None) -> bool:
-    """Return whether a direction may have been silent before this end of a run without a fault of the link."""
+    """Return whether a direction may be silent before this end of a run without a fault of the link."""
     if reason is Reason.COMPLETED:
         return plan.bytes_limit is not None
     return reason in {Reason.PEER_LOST, Reason.SESSION_LOST}

@@ -1,19 +1,19 @@
-"""The result of a run: what a program, a list of runs, a watch and a mesh read of it. Pure.
+"""The result of a run, for programs, lists of runs, watches and meshes. Pure.
 
-A run that has just ended makes it of its summary (`of_run`), a stored one of its document (`of`). `encode` gives
-the document, which `schemas/run.schema.json` describes. Figures are rounded, so that both are equal.
+It is made of the summary of a run that has just ended (`of_run`), or of the document of a stored run (`of`).
+`encode` gives the document, which `schemas/run.schema.json` describes. Figures are rounded, so that both results
+are equal.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final, Self
+from typing import Any, Self
 
-from ..model.events import Expectation, ExpectedRate, Reason, Started
+from ..model.events import Expectation, Reason, Started
 from ..model.host_info import HostInfo
-from ..model.plan import MIB, Dialect, PerDirection, Plan, Settings
+from ..model.plan import Dialect, Direction, Plan, Settings
 from ..model.workload import Workload
-from .confidence import Estimate
 from .json_document import (
     DOCUMENT_VERSION,
     decode,
@@ -23,206 +23,30 @@ from .json_document import (
     mbit,
     ms,
     part,
-    round_figure,
-    round_known,
     seconds,
     us,
 )
+from .measured_result import (
+    MEGABIT,
+    ExpectedRates,
+    LatencyFigures,
+    MeasuredFigures,
+    MeasuredResult,
+    expected_figures,
+    measured_figures,
+    no_rates,
+)
 from .responsiveness.document import ResponsivenessFigures, responsiveness_figures
-from .summary import Measurement, PacketOverhead, Period, Summary
-
-_MEGABIT: Final = 1e6
-
-
-def mib(bit: float) -> float:
-    """Return bits as MiB."""
-    return round_figure(bit / 8 / MIB)
+from .summary import Period, Summary
 
 
 def _megabits(bit: float) -> float:
-    return bit / _MEGABIT
-
-
-def _dscp(tos: int) -> int:
-    """Return the upper six bits (RFC 2474)."""
-    return tos >> 2
-
-
-@dataclass(frozen=True, slots=True)
-class LatencyFigures:
-    """Percentiles of a latency."""
-
-    min: float | None = figure("min_ns", us)
-    p50: float | None = figure("p50_ns", us)
-    p90: float | None = figure("p90_ns", us)
-    p99: float | None = figure("p99_ns", us)
-    p99_9: float | None = figure("p99_9_ns", us)
-    max: float | None = figure("max_ns", us)
-
-
-@dataclass(frozen=True, slots=True)
-class DelayFigures:
-    """Percentiles of a delay variation."""
-
-    p50: float | None = figure("p50_ns", ms)
-    p90: float | None = figure("p90_ns", ms)
-    p99: float | None = figure("p99_ns", ms)
-    p99_9: float | None = figure("p99_9_ns", ms)
-    max: float | None = figure("max_ns", ms)
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityFigures:
-    """The capacity that a search found."""
-
-    mbit_s: float | None = figure("bit_s", mbit)
-    lost_percent: float | None = figure()
-    delay_variation_ms: float | None = figure("delay_variation_ns", ms)
-    rtt_ms: float | None = figure("rtt_ns", ms)
-    loss_free_mbit_s: float | None = figure("loss_free_bit_s", mbit)
-    is_complete: bool | None = figure()
-
-
-@dataclass(frozen=True, slots=True)
-class DatagramFigures:
-    """What became of datagrams (see DatagramSummary): the shape has a field for each member."""
-
-    sent: int | None = figure()
-    sent_mbit_s: float | None = figure("sent_bit_s", mbit)
-    skipped: int | None = figure()
-    received: int | None = figure()
-    lost: int | None = figure()
-    lost_percent: float | None = figure()
-    lost_near: int | None = figure("lost_at.near", at="lost_at.near")
-    lost_far: int | None = figure("lost_at.far", at="lost_at.far")
-    lost_between: int | None = figure("lost_at.network", at="lost_at.network")
-    duplicates: int | None = figure()
-    late: int | None = figure()
-    reordered: int | None = figure()
-    reordered_percent: float | None = figure()
-    reordered_3_percent: float | None = figure()
-    max_extent: int | None = figure()
-    bursts: int | None = figure()
-    burst_mean: float | None = figure("mean_burst")
-    burst_max: int | None = figure("longest_burst")
-    jitter_mean_ms: float | None = figure("jitter_mean_ns", ms, at="jitter_ms.mean")
-    jitter_max_ms: float | None = figure("jitter_max_ns", ms, at="jitter_ms.max")
-    delay_variation_ms: DelayFigures | None = figure("delay_variation")
-    delay_rise_ms: float | None = figure("delay_rise_ns", ms, at="delay_rise_ms.forward")
-    return_rise_ms: float | None = figure("return_rise_ns", ms, at="delay_rise_ms.return")
-    rtt_us: int | None = figure()
-    datagram_bytes: int | None = figure()
-    capacity: CapacityFigures | None = figure()
-    mode: str | None = figure()
-    sent_dscp: int | None = figure("sent_tos", _dscp, at="dscp.sent")
-    received_dscp: int | None = figure("received_tos", _dscp, at="dscp.received")
-    ce_marks: int | None = figure()
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredResult:
-    """What arrived in a direction, or in both together: the shape has a field for each member."""
-
-    bytes: int | None = figure()
-    seconds: float | None = figure("span_ns", seconds)
-    mbit_s: float | None = figure("bit_s", mbit)
-    mib_s: float | None = figure("bit_s", mib)
-    percent_of_expected: float | None = figure()
-    transactions_s: float | None = figure()
-    latency_us: LatencyFigures | None = figure("latency")
-    ci95_mbit_s: tuple[float, ...] | None = figure()
-    ci95_percent: float | None = figure("estimate.half_width_percent")
-    ci95_transactions_s: tuple[float, ...] | None = figure()
-    packets_s: float | None = figure()
-    ip_mbit_s: float | None = figure()
-    wire_mbit_s: float | None = figure()
-    udp: DatagramFigures | None = figure("datagrams")
-    counted_by: str | None = figure()
-
-    @classmethod
-    def of(
-        cls, measured: Measurement | None, expected: ExpectedRate | None, overhead: PacketOverhead | None
-    ) -> Self | None:
-        """Return the figures of a measurement; `overhead` is what is around the payload of each datagram."""
-        if measured is None:
-            return None
-        packets_s, ip_bit_s, wire_bit_s = measured.packets_s, None, None
-        if packets_s is not None and overhead is not None:
-            ip_bit_s = overhead.ip_bit_s(measured.bit_s, packets_s)
-            wire_bit_s = overhead.wire_bit_s(measured.bit_s, packets_s)
-        return figures_of(
-            cls,
-            measured,
-            percent_of_expected=percent_of_expected(measured, expected),
-            ci95_mbit_s=_interval(measured.estimate, 1 / _MEGABIT),
-            ci95_transactions_s=_interval(measured.transactions_estimate),
-            ip_mbit_s=None if ip_bit_s is None else mbit(ip_bit_s),
-            wire_mbit_s=None if wire_bit_s is None else mbit(wire_bit_s),
-        )
-
-    @property
-    def bit_s(self) -> float | None:
-        """The payload rate."""
-        return None if self.mbit_s is None else self.mbit_s * _MEGABIT
-
-    @property
-    def is_datagrams(self) -> bool:
-        """Whether these were datagrams."""
-        return self.udp is not None
-
-    @property
-    def loss(self) -> float | None:
-        """The share of datagrams that was lost."""
-        lost_percent = None if self.udp is None else self.udp.lost_percent
-        return None if lost_percent is None else lost_percent / 100
-
-
-def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) -> float | None:
-    """Return a rate in percent of the expected rate; None if nothing or 0 is expected."""
-    return None if expected is None else round_known(measured.percent_of(expected))
-
-
-def _interval(estimate: Estimate | None, factor: float = 1.0) -> tuple[float, ...] | None:
-    if estimate is None:
-        return None
-    return round_figure(estimate.low * factor), round_figure(estimate.high * factor)
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedFigures:
-    """A rate to expect, with its source."""
-
-    mbit_s: float | None = figure("bit_s", mbit)
-    transactions_s: float | None = figure(unit=exact, omitted=True)
-    basis: str | None = figure()
-    source: str | None = figure()
-
-
-_Measured = PerDirection[MeasuredResult | None]
-_Expected = PerDirection[ExpectedFigures | None]
-
-
-def _nothing() -> PerDirection[Any]:
-    return PerDirection(None, None, None)
-
-
-def measured_figures(
-    measured: PerDirection[Measurement | None], expected: Expectation, overhead: PacketOverhead | None
-) -> _Measured:
-    """Return the figures of measurements, which `expected` has the rates of."""
-    directions = ((measured.out, expected.out), (measured.in_, expected.in_), (measured.total, expected.total))
-    return PerDirection(*(MeasuredResult.of(*each, overhead) for each in directions))
-
-
-def expected_figures(expected: Expectation) -> _Expected:
-    """Return the figures of the rates to expect; None where there is none."""
-    rates = (expected.out, expected.in_, expected.total)
-    return PerDirection(*(None if rate is None else figures_of(ExpectedFigures, rate) for rate in rates))
+    return bit / MEGABIT
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFigures:
-    """Settings in force. The rate and size of datagrams are unknown for TCP, whose rate is none of the settings."""
+    """Settings in force. The rate and size of datagrams are unknown for TCP, which has no such settings."""
 
     direction: str | None = figure()
     sessions: int | None = figure()
@@ -240,24 +64,24 @@ class SettingsFigures:
 
 @dataclass(frozen=True, slots=True)
 class PeriodFigures:
-    """A part of a run with constant settings, with its own measurements; `verdict` is that of several."""
+    """A part of a run with constant settings and its own measurements; it has a `verdict` if there are several."""
 
     settings: SettingsFigures = part(SettingsFigures, inline=True)
     start_s: float | None = figure("start_ns", seconds)
     warmup_s: float | None = figure("warmup_ns", seconds)
-    measured: _Measured = part(_nothing)
+    measured: MeasuredFigures = part(no_rates)
     verdict: str | None = figure(omitted=True)
 
     @classmethod
     def of(cls, period: Period, summary: Summary, verdict: str | None) -> Self:
-        """Return the figures of a period of a run; the total expected of a single direction is that direction's."""
-        settings, expected = period.settings, period.expectation
-        whole = Expectation(expected.out, expected.in_, expected.total or expected[settings.direction])
+        """Return the figures of a period of a run."""
+        settings = period.settings
+        expected = _with_total(period.expectation, settings.direction)
         return figures_of(
             cls,
             period,
             settings=SettingsFigures.of(settings, summary.plan.workload),
-            measured=measured_figures(period.measured, whole, summary.overhead),
+            measured=measured_figures(period.measured, expected, summary.overhead),
             verdict=verdict,
         )
 
@@ -294,7 +118,7 @@ class PlanFigures:
 
     @classmethod
     def of(cls, plan: Plan, warmup_ns: int | None = None) -> Self:
-        """Return the figures of a plan; `warmup_ns` is how long an automatic warm-up was, if that is known."""
+        """Return the figures of a plan; `warmup_ns` is the length of an automatic warm-up, if it is known."""
         if not plan.warmup_auto:
             warmup_ns = plan.effective_warmup_ns
         settings = SettingsFigures.of(plan.settings, plan.workload)
@@ -316,7 +140,7 @@ class PlanFigures:
 
 @dataclass(frozen=True, slots=True)
 class ProbeCounts:
-    """How many transactions a probe did, and its TCP's round trip."""
+    """The number of a probe's transactions, and the round trip of its TCP connection."""
 
     transactions: int | None = figure()
     seconds: float | None = figure("span_ns", seconds)
@@ -364,7 +188,7 @@ class TcpFigures:
 
 @dataclass(frozen=True, slots=True)
 class OtherTestsFigures:
-    """What the other tests of the endpoint carried meanwhile."""
+    """The other tests of the endpoint at the same time."""
 
     most_tests: int | None = figure()
     most_sessions: int | None = figure()
@@ -374,7 +198,7 @@ class OtherTestsFigures:
 
 @dataclass(frozen=True, slots=True)
 class FindingFigures:
-    """Why a run is not faster: a code, who is concerned, how much it explains, and three sentences."""
+    """Why a run is not faster: a code, the end and direction, the explained share, and three sentences."""
 
     code: str | None = figure()
     end: str | None = figure()
@@ -388,7 +212,7 @@ class FindingFigures:
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """The facts of a host; an iperf3 tells nothing of its own."""
+    """A host; an iperf3 does not describe its own."""
 
     hostname: str | None = figure()
     system: str | None = figure()
@@ -398,7 +222,7 @@ class HostFigures:
 
 @dataclass(frozen=True, slots=True)
 class SubjectFigures:
-    """What a run tests: its start, the peer, the address in use, both hosts; unknown if it did not start."""
+    """The subject of a run: its start, the peer, the address in use, both hosts; unknown if it did not start."""
 
     started_utc: str | None = figure()
     peer: str | None = figure()
@@ -409,7 +233,7 @@ class SubjectFigures:
 
     @classmethod
     def of(cls, started: Started | None) -> Self:
-        """Return what the first event of a run tells; `started` is None if it did not start."""
+        """Return the subject by the first event of a run; `started` is None if the run did not start."""
         if started is None:
             return cls()
         return figures_of(cls, started, near=_host(started.near), far=_host(started.far))
@@ -422,7 +246,7 @@ def _host(host: HostInfo) -> HostFigures:
 
 @dataclass(frozen=True, slots=True)
 class LimitFigures:
-    """What the latency under load may be."""
+    """The limits of latency under load."""
 
     max_rise_ms: float | None = figure("max_rise_ns", ms)
     worst_grade: str | None = figure()
@@ -430,7 +254,7 @@ class LimitFigures:
 
 @dataclass(frozen=True, slots=True)
 class PrecisionFigures:
-    """Whether a run that was to end when its mean is precise has become so."""
+    """Whether the mean of a run that lasts until it is precise has become so."""
 
     percent: float | None = figure(unit=exact)
     is_reached: bool | None = figure()
@@ -440,8 +264,8 @@ class PrecisionFigures:
 class RunResult:
     """The result of a run: the shape of its document has a field for each member.
 
-    `stretches` are its periods of constant settings. The strongest of the findings is the first. The last three
-    have only some runs: one until its mean is precise, one of a mesh's cell, and one with a limit for its latency.
+    `stretches` are its periods of constant settings. The first finding is the strongest. Only some runs have the
+    last three: a run until its mean is precise, a run of a mesh's cell, and a run with a limit for its latency.
     """
 
     schema: int | None = figure()
@@ -450,8 +274,8 @@ class RunResult:
     preset: str | None = figure()
     verdict: str | None = figure()
     plan: PlanFigures = part(PlanFigures)
-    expected: _Expected = part(_nothing)
-    measured: _Measured = part(_nothing)
+    expected: ExpectedRates = part(no_rates)
+    measured: MeasuredFigures = part(no_rates)
     latency: ProbeFigures | None = figure("probe")
     responsiveness: ResponsivenessFigures | None = figure()
     stretches: tuple[PeriodFigures, ...] = ()
@@ -473,7 +297,7 @@ class RunResult:
 
     @classmethod
     def of(cls, document: object) -> Self:
-        """Read a document; whatever it lacks is unknown."""
+        """Read a document; missing members are unknown."""
         return decode(cls, document)
 
     @classmethod
@@ -483,12 +307,13 @@ class RunResult:
         """Return the result of a run that is over.
 
         Args:
-            summary: What it measured.
+            summary: Its measurements.
             started: Its first event; None if it did not start.
             verdicts: The word of each of several periods.
-            rest: What nobody measures: the id and the names of the run, its verdict, findings, and limits.
+            rest: Figures that are not measured: the id and the names of the run, its verdict, findings, and limits.
         """
-        plan, periods, expected = summary.plan, summary.periods, _expected_rates(summary)
+        plan, periods = summary.plan, summary.periods
+        expected = _with_total(summary.expectation, summary.newest_direction)
         found = summary.responsiveness
         nothing = dict.fromkeys(("run_id", "preset", "label", "note", "group", "until_ci", "cell", "latency_limit"))
         return figures_of(
@@ -510,7 +335,7 @@ class RunResult:
 
     @property
     def reason(self) -> Reason:
-        """Why it ended; an unknown reason is a failure."""
+        """Why the run ended; an unknown reason is a failure."""
         return next((each for each in Reason if each.value == self.end_reason), Reason.FAILED)
 
     @property
@@ -520,7 +345,7 @@ class RunResult:
 
     @property
     def total(self) -> MeasuredResult | None:
-        """What arrived in all directions."""
+        """The payload of all directions."""
         return self.measured.total
 
     @property
@@ -530,15 +355,15 @@ class RunResult:
 
     @property
     def retransmits(self) -> int | None:
-        """What TCP sent again."""
+        """The retransmits of TCP."""
         return self.tcp.retransmits
 
     @property
     def expected_bit_s(self) -> float | None:
-        """The rate to expect of both directions, or of the only one that has one."""
+        """The expected rate of both directions, or of the only direction with one."""
         expected = (self.expected.total, self.expected.out, self.expected.in_)
         mbit_s = next((each.mbit_s for each in expected if each is not None and each.mbit_s is not None), None)
-        return None if mbit_s is None else mbit_s * _MEGABIT
+        return None if mbit_s is None else mbit_s * MEGABIT
 
     @property
     def warmup_s(self) -> float:
@@ -554,7 +379,7 @@ class RunResult:
 
     @property
     def loss(self) -> float | None:
-        """What it lost as a share of what it sent; of TCP, what was sent again. None for transactions."""
+        """The lost share of its payload; for TCP, the share of retransmits. None for transactions."""
         total, efficiency_percent = self.total, self.tcp.efficiency_percent
         if total is None or total.transactions_s is not None:
             return None
@@ -563,9 +388,8 @@ class RunResult:
         return None if efficiency_percent is None else 1 - efficiency_percent / 100
 
 
-def _expected_rates(summary: Summary) -> Expectation:
-    """Return the expected rates; of a single direction, the total is that direction's."""
-    expected, direction = summary.expectation, summary.newest_direction
+def _with_total(expected: Expectation, direction: Direction | None) -> Expectation:
+    """Return the expected rates with a total, which is the direction's own rate if there is only one."""
     if expected.total is not None or direction is None:
         return expected
     return Expectation(expected.out, expected.in_, expected[direction])

@@ -1,7 +1,7 @@
 """Totals of a run and of its periods, from which the meter makes a summary.
 
-Pure. A period is the time between two changes of settings. The results of a run with several settings are those of
-its periods: rates under different settings have no common mean that says anything.
+Pure. A period is the time between two changes of settings. A run with several settings has the results of
+its periods: a mean of rates under different settings means nothing.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from ..model.events import Expectation, ExpectedRate, Opened, Totals
 from ..model.latency_histogram import merge_counts, summarize_latency
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
 from ..model.samples import ProbeSample, Sample, combine
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 from ..model.workload import Workload
 from .confidence import RateSeries
 from .counter_sums import Histogram
@@ -38,8 +38,8 @@ class PeriodSum:
         self.start_ns = start_ns
         self.sums = SampleSum(workload, has_series=True)
         self._first_measured_ns: int | None = None
-        # The two directions share machines and line, so that the error of their sum is in neither of theirs: it
-        # needs the sums themselves, interval by interval.
+        # The two directions share machines and line. So the error of their sum does not follow from their own
+        # errors: it needs the sums themselves, interval by interval.
         self._duplex_series = RateSeries()
 
     def add(self, sample: Sample, duplex_bit_s: float | None = None) -> None:
@@ -65,7 +65,7 @@ class PeriodSum:
         return self.sums.received
 
     def set_tails(self, tails: TailLosses) -> None:
-        """Count what the sessions lost behind the last datagram that arrived."""
+        """Count the sessions' losses behind the last datagram that arrived."""
         for flow in self.settings.direction.flows:
             datagrams = self.received[flow].datagrams
             if datagrams is not None:
@@ -79,10 +79,10 @@ class PeriodSum:
 
     @property
     def total(self) -> ReceiverSum:
-        """Both directions: bytes added, and the span over which they make the sum of the two rates.
+        """Both directions: all bytes, and the span that gives the sum of the two rates.
 
-        The two receivers' spans differ by a few milliseconds; the longer one alone would take 0.9 % off the sum
-        of 10 s on a slow link, where the far end's last sample comes late.
+        The two receivers' spans differ by a few milliseconds. On a slow link the far end's last sample comes late:
+        the longer span alone would take 0.9 % off the sum of 10 s.
         """
         out, in_ = self.received[Direction.OUT], self.received[Direction.IN]
         total = ReceiverSum()
@@ -97,7 +97,7 @@ class PeriodSum:
 
     @property
     def period(self) -> Period:
-        """The period as a summary has it."""
+        """The period's part of a summary."""
         begin_ns = self._first_measured_ns
         return Period(
             self.settings,
@@ -115,8 +115,8 @@ class PeriodSum:
 def newest_results(periods: Sequence[PeriodSum]) -> PerDirection[Measurement | None]:
     """Return each direction's results under the newest settings with which it was measured, and the newest total.
 
-    A mean over several settings is the rate of none of them, and one over time in which a direction did not run is
-    not its rate. Periods of the same settings are one.
+    A mean over several settings is the rate of none of them. A mean over time in which a direction did not run is
+    not its rate. Periods of the same settings count as one.
     """
     measured = [period for period in reversed(periods) if period.total.span_ns]
 
@@ -137,7 +137,7 @@ def _join(newest_first: Sequence[PeriodSum], part_of: Callable[[PeriodSum], Rece
 
 
 def newest_expectation(periods: Sequence[PeriodSum]) -> Expectation:
-    """Return the rates to expect of `newest_results`. Before anything is measured, the newest period counts."""
+    """Return the expected rates for `newest_results`. Before the first measurement the newest period counts."""
     measured = [period for period in reversed(periods) if period.total.span_ns] or list(periods[-1:])
 
     def of_flow(flow: Direction) -> ExpectedRate | None:
@@ -151,7 +151,7 @@ def sum_senders(periods: Sequence[PeriodSum]) -> SenderSum:
     """Return the senders' TCP counters over both directions and all periods."""
     parts = [sums for period in periods for sums in period.sums.sent.values() if sums.sessions]
     if len(parts) == 1:
-        return parts[0]  # the usual case needs no copy of its histograms, four times a second
+        return parts[0]  # the usual case does not copy its histograms four times a second
     whole = SenderSum()
     for sums in parts:
         whole.extend(sums)
@@ -200,7 +200,7 @@ class OpenSockets:
         return next((mode for mode in _LIMITING_FIRST if mode in modes), None)
 
     def summarize(self, sent: SenderSum, workload: Workload) -> TcpSummary:
-        """Return TCP of the run so far; congestion control and MSS are the senders'."""
+        """Return the TCP values of the run so far; congestion control and MSS are the senders'."""
         senders = self._senders(workload)
         names = sorted({facts.congestion for facts in senders if facts.congestion is not None})
         mss_bytes = sent.median("mss_bytes")
@@ -224,7 +224,7 @@ class OpenSockets:
         return [facts for facts in self._open.values() if facts.end is sender_of(facts.direction, workload)]
 
     def granted_bytes(self, end: End) -> int | None:
-        """Return the smallest window that an end's kernel has granted; None where none is known."""
+        """Return the smallest window that an end's kernel has granted; None if none is known."""
         return _least(facts.window_granted_bytes for facts in self._open.values() if facts.end is end)
 
 
@@ -260,7 +260,7 @@ class ProbeSum:
 
     @property
     def idle(self) -> ProbeResult | None:
-        """The result before the load; None where there is none."""
+        """The result before the load; None if there is none."""
         return self._idle.result
 
     @property
@@ -273,7 +273,7 @@ class ProbeSum:
 
     @property
     def summary(self) -> ProbeSummary | None:
-        """Both results; None where the run had no probe."""
+        """Both results; None if the run had no probe."""
         return ProbeSummary(self._idle.result, self._loaded.result) if self._has_probe else None
 
 

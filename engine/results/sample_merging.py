@@ -1,12 +1,12 @@
-"""Samples of a second as one: the detail that is left of an old run once the run log has thinned it.
+"""The samples of each second merged to one: the detail of an old run once the run log has thinned it.
 
-Pure. The samples combine as their fields say (engine/model/samples.py): what `sums` adds up is added up here, too,
-and of a value that stands at the end of an interval, such as the RTT, the last one known counts. A summary
-therefore has the same totals and the same percentiles of latency before and after; a median of RTTs and a
-confidence interval come from one value a second.
+Pure. The samples combine as their fields say (engine/model/samples.py): counts are added, as in `sums`, and of a
+value at the end of an interval, such as the RTT, the last known one counts. So a summary has the same totals and
+the same percentiles of latency before and after. A median of RTTs and a confidence interval come from one value a
+second.
 
-Only neighbours of one end are merged, with the same settings and warm-up, and a drain with none. Both
-ends number the merged samples alike, so that intervals still have both.
+Only neighbours of one end with the same settings and warm-up are merged, and never a drain with another sample.
+Both ends number the merged samples alike, so that intervals still have both.
 """
 
 from bisect import bisect_left, insort
@@ -26,7 +26,7 @@ from .sums.sample_sum import SampleOrder
 
 @dataclass(frozen=True, slots=True)
 class MergedEvents:
-    """Events with merged samples, and samples that may merge with later ones and are therefore left as they are."""
+    """Events with merged samples, and the remaining samples that may still merge with later ones."""
 
     events: list[Event]
     remaining: list[Event]
@@ -34,7 +34,7 @@ class MergedEvents:
 
 @dataclass(slots=True)
 class _Key:
-    """What samples have in common that are merged. `changes` counts the changes of settings before them."""
+    """What merged samples have in common. `changes` counts the changes of settings before them."""
 
     second: int
     settings: Settings
@@ -56,8 +56,8 @@ class _Group:
 class SampleMerger:
     """Merges the samples of a run, piece by piece, to one for each end and second.
 
-    Feed `merge` the events in their order, and those that remained before the next ones. Merging what is merged
-    changes nothing.
+    Feed `merge` the events in their order, and the remaining events before the next ones. Merging twice changes
+    nothing more.
 
     Args:
         plan: The plan of the run.
@@ -93,7 +93,7 @@ class SampleMerger:
                 continue
             end = event.sample.end
             group = open_.get(end)
-            if not order.admits(event.sample):  # every reader leaves it out: it must not come before its group
+            if not order.admits(event.sample):  # all readers leave it out: it must not come before its group
                 if group is not None:
                     done += self._close(open_.pop(end), is_last_of_second=False)
                 done.append((place, event))
@@ -125,14 +125,14 @@ class SampleMerger:
             settings=event.settings,
             warmup=event.warmup,
             changes=bisect_left(changes, sample.elapsed_ns),
-            has_process_cpu=sample.process_cpu_ns is not None,  # a share is of the time in which it is known
+            has_process_cpu=sample.process_cpu_ns is not None,  # a share covers only the time in which it is known
             is_drain=sample.is_drain,
         )
 
     def _close(self, group: _Group, *, is_last_of_second: bool) -> list[tuple[int, Event]]:
         """Return the merged samples of a group, with their places.
 
-        The last one of a second has the second's last index at both ends, whichever of its samples an end skipped.
+        The last one of a second has the second's last index at both ends, even if an end skipped some samples.
         """
         cuts = [0, self._silence_start(group.members), len(group.members)]
         parts: list[tuple[int, Event]] = []
@@ -147,7 +147,7 @@ class SampleMerger:
         return parts
 
     def _silence_start(self, members: Sequence[Sampled]) -> int:
-        """Return where the silence at the end of these begins; their number if nothing is to be separate."""
+        """Return the position at which the silence at the end begins; the length if nothing is separate."""
         start = len(members)
         if self._has_silent_end:
             while start and not _received_bytes(members[start - 1].sample, self._workload):
@@ -168,7 +168,7 @@ def merge_samples(samples: Sequence[Sample], index: int) -> Sample:
 
 
 def _merge_events(members: Sequence[Sampled], index: int) -> Sampled:
-    """Return one event for all; the same one where there is nothing to merge."""
+    """Return one event for all; the same event if there is nothing to merge."""
     if len(members) == 1 and members[0].sample.index == index:
         return members[0]
     samples = [member.sample for member in members]

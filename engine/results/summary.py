@@ -15,7 +15,7 @@ from .responsiveness.result import Responsiveness
 
 DatagramMode = Literal["rate", "quality", "mixed"]
 Counter = Literal["receiver", "sender"]
-# A shorter round trip is the work of the hosts, and its least is as good as their timers: no path to compare with.
+# A shorter round trip is the work of the hosts, and its minimum depends on their timers: it is not a path's.
 _LEAST_PATH_RTT_US: Final = 100.0
 _LEAST_FRAME_PAYLOAD: Final = 46  # of Ethernet (IEEE 802.3)
 
@@ -33,9 +33,9 @@ class LossByHost:
 class CapacitySummary:
     """The results of a search for the capacity of a direction (RFC 9097).
 
-    `bit_s` is the payload of the second in which most arrived, with its loss, delay variation and round trip.
-    `loss_free_bit_s` is the highest rate whose loss stayed within the goal for five seconds; None where none was
-    found. A search that was cut off is not `is_complete`.
+    `bit_s` is the payload of the best second, with its loss, delay variation and round trip. `loss_free_bit_s` is
+    the highest rate whose loss stayed within the goal for five seconds; None if there was none. A search that was
+    cut off is not `is_complete`.
     """
 
     bit_s: int
@@ -48,20 +48,21 @@ class CapacitySummary:
 
 @dataclass(frozen=True, slots=True)
 class DatagramSummary:
-    """What became of the datagrams of a direction, or of both: as many fields as there are figures in a document.
+    """The datagrams of a direction, or of both: as many fields as there are figures in a document.
 
-    Of those `received`, which are all different, `in_time` came before the drain at the end of the run; the rate is
-    theirs. `sent` are the received and the lost, or the sender's count where nothing arrived. `skipped` ones were
+    `received` counts different datagrams. Those `in_time` came before the drain at the end of the run, and make the
+    rate. `sent` are the received and the lost, or the sender's count if nothing arrived. `skipped` datagrams were
     not sent, because the sender was held up. `late` ones came too long after others, and stay lost.
 
-    `reordered` came after one with a higher number, `reordered_3` after three in a row; `max_extent` is the largest
-    distance in datagrams (RFC 4737). `bursts` are runs of lost ones. Jitter is that of RFC 3550, `delay_variation`
-    the one-way delay above the shortest one (RFC 5481), `delay_rise_ns` its mean; `return_rise_ns` is the same of
-    the receiver's reports on their way back. The largest values may be from the warm-up of their period.
+    `reordered` datagrams came after one with a higher number, `reordered_3` after three of them; `max_extent` is
+    the largest distance in datagrams (RFC 4737). `bursts` are series of lost ones. The jitter is that of RFC 3550,
+    `delay_variation` is the one-way delay above the minimum (RFC 5481), and `delay_rise_ns` its mean.
+    `return_rise_ns` is the same for the receiver's reports on their way back. The largest values may be from the
+    warm-up of their period.
 
-    `datagram_bytes` and the two bytes of IP's type of service are None where there were several. `asked_bit_s` is
-    the rate that all sessions were to send last; None is unlimited, or unknown. `sent_bit_s` is what they sent, by
-    the sender's clock. `capacity` is that of a search, in a single direction.
+    `datagram_bytes` and the two bytes of IP's type of service are None if there were several. `asked_bit_s` is the
+    last rate that all sessions had to send; None is unlimited, or unknown. `sent_bit_s` is the rate that they sent,
+    by the sender's clock. `capacity` is the result of a search, in a single direction.
     """
 
     in_time: int | None
@@ -94,17 +95,17 @@ class DatagramSummary:
 
     @property
     def lost_percent(self) -> float | None:
-        """The lost ones in percent of the received and the lost; None where neither is known to exist."""
+        """The lost datagrams in percent of the received and the lost; None if neither is known."""
         return lost_percent(self.lost, self.received or 0)
 
     @property
     def reordered_percent(self) -> float | None:
-        """The reordered ones in percent of the received."""
+        """The reordered datagrams in percent of the received."""
         return percent_of(self.reordered, self.received)
 
     @property
     def reordered_3_percent(self) -> float | None:
-        """Those that TCP would take for lost, in percent of the received."""
+        """The datagrams that TCP would take for lost, in percent of the received."""
         return percent_of(self.reordered_3, self.received)
 
     @property
@@ -118,8 +119,8 @@ class Measurement:
     """The payload received by the application, on the receiver's clock; `transactions` is None for streams.
 
     `estimate` is the rate in bit/s with its error (confidence.py). It is None if too few intervals were measured,
-    and for several periods, because a mean over different settings is no steady state. `counted_by` is `sender`
-    where the receiver has reported nothing: the bytes are those that it acknowledged, or of UDP those sent.
+    and for several periods, because different settings have no common mean. `counted_by` is `sender` if the
+    receiver has reported nothing: then the bytes are those that it acknowledged, or for UDP the sent ones.
     """
 
     bytes: int
@@ -142,12 +143,12 @@ class Measurement:
 
     @property
     def result_bit_s(self) -> float:
-        """The rate to compare with the expected one: that of the best second where it was searched for."""
+        """The rate to compare with the expected one: after a search, that of the best second."""
         capacity = None if self.datagrams is None else self.datagrams.capacity
         return self.bit_s if capacity is None else capacity.bit_s
 
     def percent_of(self, expected: ExpectedRate) -> float | None:
-        """Return the result in percent of the expected rate, of transactions if it has them; None of 0."""
+        """Return the result in percent of the expected rate, or of its transactions; None if 0 is expected."""
         if expected.transactions_s and self.transactions_s is not None:
             return percent_of(self.transactions_s, expected.transactions_s)
         return percent_of(self.result_bit_s, expected.bit_s)
@@ -160,7 +161,7 @@ class Measurement:
 
     @property
     def transactions_estimate(self) -> Estimate | None:
-        """Transactions a second with their error, scaled from the rate: all responses have the same size."""
+        """Transactions a second with their error, scaled from the rate, since all responses have the same size."""
         if self.estimate is None or not self.transactions or not self.bytes:
             return None
         return self.estimate.scaled(self.transactions / (self.bytes * 8))
@@ -206,9 +207,9 @@ class CpuSummary:
 class TcpSummary:
     """TCP of a run: `rtt_us` is the median over senders and samples, the granted windows the smallest.
 
-    `mode` is how payload moved: what the senders did, or `discard` where a receiver dropped it. `mean_rtt_us` is
-    the mean of the same round trips, `min_rtt_us` the shortest one that a kernel reported. `efficiency_percent` is
-    the share of the transmitted payload that was not a retransmission (TCP Efficiency of RFC 6349, section 4.3).
+    `mode` is how payload moved: the senders' mode, or `discard` if a receiver dropped it. `mean_rtt_us` is the mean
+    of the same round trips, `min_rtt_us` the shortest one that a kernel reported. `efficiency_percent` is the share
+    of the transmitted payload that was not a retransmission (TCP Efficiency of RFC 6349, section 4.3).
     """
 
     retransmits: int | None
@@ -241,7 +242,7 @@ class Period:
 class PacketOverhead:
     """The bytes around the payload of each datagram; `frame_bytes` None is unknown, or no Ethernet.
 
-    They turn a rate of UDP payload into that of IP packets, which RFC 9097 counts, and into that of the wire.
+    They turn a rate of UDP payload into the rate of IP packets, which RFC 9097 counts, and into the line's rate.
     """
 
     header_bytes: int
@@ -252,7 +253,7 @@ class PacketOverhead:
         return payload_bit_s + packets_s * self.header_bytes * 8
 
     def wire_bit_s(self, payload_bit_s: float, packets_s: float) -> float | None:
-        """Return the rate on an Ethernet line, gaps included; None where there is none."""
+        """Return the rate on an Ethernet line, gaps included; None without such a line."""
         if self.frame_bytes is None:
             return None
         frames_bit_s = max(self.ip_bit_s(payload_bit_s, packets_s), packets_s * _LEAST_FRAME_PAYLOAD * 8)
@@ -278,13 +279,13 @@ class Summary:
     """The results of a run, and of each of its periods: a field for each part that some runs have and others lack.
 
     `measured` has each direction's results under the newest settings with which it was measured, and the newest
-    total: of a run with one setting that is all of it. `expectation` has the rates to expect of these.
+    total. If the settings never changed, these are of the whole run. `expectation` has their expected rates.
 
-    `overhead` is that of datagrams; None for TCP, or if it is unknown.
-    `unseen_end` is the end that is an iperf3: it reports totals at the end, and nothing of its host.
-    `responsiveness` has only a run that measures latency under load. `others` is None if the endpoint did not tell.
-    `elapsed_ns` is the time of the newest sample, warm-up included; None before the first. `unknown_ns` is the time
-    before the end for which a receiver's samples are missing; up to an interval or two if the run ended in order.
+    `overhead` is the overhead of datagrams; None for TCP, or if it is unknown. `unseen_end` is the end that is an
+    iperf3: it reports totals at the end, and does not describe its host. Only a run that measures latency under
+    load has `responsiveness`. `others` is None if the endpoint did not report its other tests. `elapsed_ns` is the
+    time of the newest sample, warm-up included; None before the first. `unknown_ns` is the time before the end for
+    which a receiver's samples are missing: up to two intervals if the run ended in order.
     """
 
     plan: Plan
@@ -306,20 +307,20 @@ class Summary:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the run took its time, or carried its bytes: only then it is a result to judge.
+        """Whether the run took its time, or carried its bytes: only then it can be judged.
 
-        One that has no end of its own is whole whenever the user ends it.
+        A run without an end of its own is whole whenever the user ends it.
         """
         return self.end.reason is Reason.COMPLETED or not (self.end.reason.is_fault or self.plan.has_end)
 
     @property
     def was_cut_short(self) -> bool:
-        """Whether the user ended the run before its end, by whichever means."""
+        """Whether the user ended the run before its end."""
         return not (self.is_whole or self.end.reason.is_fault)
 
     @property
     def measurements(self) -> tuple[tuple[Direction, Measurement], ...]:
-        """Each direction that was measured with its results, and both together if they ran at the same time."""
+        """Each measured direction with its results, and both together if they ran at the same time."""
         out, in_ = self.measured.out, self.measured.in_
         both = self.total_of_one_time if out and in_ else None
         parts = ((Direction.OUT, out), (Direction.IN, in_), (Direction.DUPLEX, both))
@@ -338,17 +339,17 @@ class Summary:
 
     @property
     def total_of_one_time(self) -> Measurement | None:
-        """The total; None if the two directions were measured one after the other, which no total describes."""
+        """The total; None if the directions were measured one after the other, and so have no total."""
         has_both = self.measured.out is not None and self.measured.in_ is not None
         is_apart = has_both and self.newest_direction in Direction.DUPLEX.flows
         return None if is_apart else self.measured.total
 
     @property
     def transfer_time_ratio(self) -> float | None:
-        """How often the ideal time a transfer of these bytes takes (TCP Transfer Time Ratio of RFC 6349).
+        """The time for these bytes as a multiple of the ideal time (TCP Transfer Time Ratio of RFC 6349).
 
-        The ideal is the payload rate of the line by the wire model. None without a line, for several settings, and
-        for a rate that no such line carries.
+        The ideal time is that at the line's payload rate by the wire model. None without a line, for several
+        directions, and for a rate that such a line cannot carry.
         """
         total, directions = self.measured.total, {period.settings.direction for period in self.periods}
         if not self._is_tcp_stream or total is None or not total.bytes or len(directions) != 1:
@@ -360,14 +361,14 @@ class Summary:
 
     @property
     def base_rtt_us(self) -> float | None:
-        """The round trip of the path without its queues: the shortest one, of the idle probe's or of TCP's."""
+        """The round trip of the path without its queues: the minimum of the idle probe's and of TCP's."""
         idle = None if self.probe is None or self.probe.idle is None else self.probe.idle.latency
         shortest = (self.tcp.min_rtt_us, None if idle is None else idle.min_ns / 1_000)
         return min((rtt_us for rtt_us in shortest if rtt_us), default=None)
 
     @property
     def buffer_delay_us(self) -> float | None:
-        """How much longer the mean round trip was than that of the path without its queues."""
+        """The mean round trip above the round trip of the path without its queues."""
         base_us, mean_us = self.base_rtt_us, self.tcp.mean_rtt_us
         if not self._is_tcp_stream or base_us is None or mean_us is None:
             return None
@@ -377,7 +378,7 @@ class Summary:
     def buffer_delay_percent(self) -> float | None:
         """The buffer delay in percent of the path's own round trip (RFC 6349, section 4.3).
 
-        None where that is no path's, as over loopback or between two containers.
+        None if there is no path to speak of, as over loopback or between two containers.
         """
         base_us, delay_us = self.base_rtt_us, self.buffer_delay_us
         if base_us is None or delay_us is None or base_us < _LEAST_PATH_RTT_US:
@@ -386,7 +387,7 @@ class Summary:
 
     @property
     def efficiency_percent(self) -> float | None:
-        """TCP Efficiency of RFC 6349 (see TcpSummary); None where payload is not a stream over TCP."""
+        """TCP Efficiency of RFC 6349 (see TcpSummary); None if payload is not a stream over TCP."""
         return self.tcp.efficiency_percent if self._is_tcp_stream else None
 
     @property

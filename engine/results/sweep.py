@@ -1,14 +1,14 @@
-"""A sweep: its definition, one short run for each combination of settings, and what their rates show.
+"""A sweep: its definition, one short run for each combination of settings, and the conclusions from their rates.
 
-Pure. A Sweep defines the axes, and the plan that all runs have in common. The order of the points is random but
-fixed by the sweep's name: a drift of the link or the hosts then affects all values alike, instead of looking like
-an effect of the last axis.
+Pure. A Sweep defines the axes, and the plan that all runs have in common. The order of the points is random, but
+the sweep's name fixes it: so a drift of the link or the hosts affects all values alike, and does not look like an
+effect of the last axis.
 
 Saturation points and best settings use the rates' confidence intervals (confidence.py), at a confidence that is
 corrected for the number of comparisons (Bonferroni): of twenty comparisons at 95 %, one is likely to show a false
 difference. A gain counts only if it is significantly more than 1 %: on a steady link a thousandth may be
-significant, but is of no practical use. Rates that are not known within 10 % are ignored; where the highest rate of
-all is such a rate, nothing is concluded.
+significant, but has no practical use. Rates that are not known within 10 % are ignored; if the highest rate of all
+is such a rate, there is no conclusion.
 """
 
 import random
@@ -25,7 +25,7 @@ from .summary import Summary
 
 MAX_POINTS: Final = 1_000
 MIN_GAIN_PERCENT: Final = 1.0
-MAX_HIDDEN_GAIN_PERCENT: Final = 5.0  # a gain up to this may remain unseen beyond a saturation point
+MAX_HIDDEN_GAIN_PERCENT: Final = 5.0  # beyond a saturation point, such a gain may remain unseen
 _DOUBT: Final = 0.05
 _MAX_HALF_WIDTH_PERCENT: Final = 10.0
 Axis = Literal["direction", "sessions", "window_bytes", "message_bytes"]
@@ -148,7 +148,7 @@ class SaturationPoint:
 
 @dataclass(frozen=True, slots=True)
 class BestSettings:
-    """The fastest cell of a direction, the cells that may be as fast, and the least demanding of these."""
+    """The fastest cell of a direction, the cells that may be as fast, and the least demanding of them."""
 
     fastest: SweepResult
     equivalent: tuple[SweepResult, ...]
@@ -206,7 +206,7 @@ def find_best(results: Sequence[SweepResult]) -> BestSettings | None:
 
 
 def noisy_leader(results: Iterable[SweepResult]) -> SweepResult | None:
-    """Return the result with the highest rate if that is not known precisely enough; otherwise None."""
+    """Return the result with the highest rate if its rate is not known precisely enough; otherwise None."""
     leader = max(results, key=lambda result: result.bit_s or 0.0, default=None)
     is_noisy = leader is not None and bool(leader.bit_s) and reliable_estimate(leader) is None
     return leader if is_noisy else None

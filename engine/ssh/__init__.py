@@ -2,6 +2,6 @@
 
 May import all that travels in the bundle, and travels itself.
 
-Public: `session` (open_ssh_far_end, SshFarEnd, PromptCallback), `login` (SSH_COMMAND_VARIABLE), `remote_main`
+Public: `ssh_far_end` (open_ssh_far_end, SshFarEnd, PromptCallback), `login` (SSH_COMMAND_VARIABLE), `remote_main`
 (the program at the far host). Within: `bundle`, `data_path`.
 """

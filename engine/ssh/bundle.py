@@ -33,7 +33,7 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources make the same bytes
 _PYTHONS: Final = "python3 python3.14 python3.13 python3.12 python3.11"
 _OLD: Final = "import sys;sys.exit(sys.version_info<(3,11))"
 # FileIO reads a line byte by byte, so that the bytes after it stay in the stream. The alarm ends an interpreter
-# that receives nothing, and -P keeps modules in the person's home out of its imports.
+# that receives nothing, and -P keeps modules in the user's home out of its imports.
 _FIRST: Final = "import io,signal;signal.alarm(60);exec(io.FileIO(0,closefd=False).readline())"
 # One line without apostrophes, so that every login shell passes it to sh unchanged. An installed linkgauge of
 # another protocol, or without --stdio, exits with status 2 and has read nothing.
@@ -64,6 +64,6 @@ def build_bundle() -> bytes:
 def bootstrap_script() -> bytes:
     """Return the bytes for the waiting interpreter: one line of source, then the bundle."""
     data = build_bundle()
-    source = (_ROOT / "engine" / "host" / "files.py").read_text(encoding="utf-8")
+    source = (_ROOT / "engine" / "host" / "memory_file.py").read_text(encoding="utf-8")
     digest = hashlib.sha256(data).hexdigest()
     return f"exec({source!a});run_bundle({len(data)},{digest!r})\n".encode() + data

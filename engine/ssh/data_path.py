@@ -17,7 +17,7 @@ from .login import PortForward, is_proxied
 
 DATA_PATH_DEADLINE_S: Final = 5.0
 _LOOPBACK: Final = "127.0.0.1"
-_DYNAMIC_PORTS: Final = (49_152, 65_535)  # RFC 6335: nobody is assigned these
+_DYNAMIC_PORTS: Final = (49_152, 65_535)  # RFC 6335: these are not assigned
 _CHANCE: Final = random.SystemRandom()
 
 AddressPort = tuple[Any, ...]
@@ -25,7 +25,7 @@ AddressPort = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class DataPath:
-    """The address for data connections, and the addresses of both ends, which tell the interfaces."""
+    """The address for data connections, and the addresses of both ends, which identify the interfaces."""
 
     data_address: AddressPort
     near_address: AddressPort
@@ -104,7 +104,7 @@ async def _resolve(name: str, port: int) -> list[Address]:
 
 
 async def _find_first(addresses: list[Address]) -> DataPath | None:
-    """Return the direct path to the address where an endpoint answers first; None without one in time."""
+    """Return the direct path to the address if an endpoint answers first; None without one in time."""
 
     async def try_address(target: Address) -> DataPath:
         near = await _try_connection(target[1], DATA_PATH_DEADLINE_S)

@@ -1,7 +1,7 @@
-"""The login by the person's own ssh: its configuration, its command line, and answers to its questions.
+"""The login with the user's own ssh: its configuration, its command line, and answers to its questions.
 
-Configuration, agent, jump hosts and known hosts are the person's. Only options that would break the login, or that
-would let a dead connection last, are set here.
+Configuration, agent, jump hosts and known hosts are the user's. Only options that would break the login, or let
+a dead connection last, are set here.
 
 While the app uses the terminal, ssh runs the program in SSH_ASKPASS with each question (password, passphrase,
 unknown host key) and reads the answer from its standard output. That program is a short script, which passes both
@@ -35,7 +35,7 @@ _LOOPBACK: Final = "127.0.0.1"
 _ALWAYS: Final = ("-T", "-x", "-o", "RemoteCommand=none", "-o", "ControlMaster=no")
 # Ctrl-C in the terminal is for the near end, which ends the run in order; ssh then ends with its standard input.
 _SHIELD: Final = ("/bin/sh", "-c", 'trap "" INT HUP QUIT; exec "$@"', "sh")
-_MOST_QUESTION_BYTES: Final = 16_384
+_MAX_QUESTION_BYTES: Final = 16_384
 _HELPER: Final = """
 import os, socket, sys
 with socket.socket(socket.AF_UNIX) as door:
@@ -95,7 +95,7 @@ def is_proxied(configuration: dict[str, str]) -> bool:
 def login_command(peer: Peer, configuration: dict[str, str], forward: PortForward | None) -> list[str]:
     """Return the command that logs in and starts the far end."""
     options = list(_ALWAYS)
-    # Through a jump host the time would run while a person types the password for that host.
+    # Through a jump host the time would run while the user types the password for that host.
     if configuration.get("connecttimeout") == "none" and not is_proxied(configuration):
         options += ["-o", f"ConnectTimeout={_CONNECT_S}"]
     if configuration.get("serveraliveinterval") == "0":
@@ -110,7 +110,7 @@ def login_command(peer: Peer, configuration: dict[str, str], forward: PortForwar
 
 
 def manual_login_command(peer: Peer) -> str:
-    """Return the command for a person to try the same login."""
+    """Return the command with which the user can try the same login."""
     return shlex.join([*_program(peer), *(each for each in _destination(peer) if each != "--")])
 
 
@@ -152,7 +152,7 @@ async def serve_askpass(prompt: Callable[[str], Awaitable[str | None]]) -> Async
     async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.CancelledError):
             try:
-                question = (await reader.read())[:_MOST_QUESTION_BYTES]
+                question = (await reader.read())[:_MAX_QUESTION_BYTES]
                 async with order:
                     answer = await prompt(question.decode(errors="replace"))
                 if answer is not None:
@@ -165,7 +165,7 @@ async def serve_askpass(prompt: Callable[[str], Awaitable[str | None]]) -> Async
         program, door = _furnish(Path(folder))
         server = await asyncio.start_unix_server(begin, door)
         try:
-            # DISPLAY for an ssh that is older than the other variable, and asks for it.
+            # DISPLAY is for an ssh that is older than the other variable, and requires it.
             yield {"SSH_ASKPASS": str(program), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
         finally:
             server.close()

@@ -33,14 +33,14 @@ from ..model.errors import DecodeError, EndpointError
 from ..model.limits import Limits
 from ..model.plan import SECOND_NS, End
 from ..model.serialization import decode, encode
-from ..workloads.mode_trial import ModeChooser
+from ..workloads.fastest_mode import ModeChooser
 from ..workloads.sockets import local_address
 from .bundle import BOOTSTRAP_MARK
 
 MAX_LINE_BYTES: Final = 4_096
 _LOCALLY: Final = "127.0.0.1"
 _END_DEADLINE_S: Final = 1.5
-_LATE_END_DEADLINE_S: Final = 0.3  # where a near end has been silent before
+_LATE_END_DEADLINE_S: Final = 0.3  # if a near end has been silent before
 _REQUEST_DEADLINE_S: Final = 60  # from the start until the request to listen arrives
 _CONNECTION_PARTS: Final = 4
 
@@ -51,7 +51,7 @@ AddressPort = tuple[str, int]
 class ListenRequest:
     """Near, one line of JSON: where to listen for data connections; 0 takes a free port.
 
-    `is_through`: only for those that ssh itself forwards.
+    `is_through`: only for connections that ssh itself forwards.
     """
 
     data_port: int

@@ -1,8 +1,8 @@
 """The client of the fork server (fork_server.py): one server for each event loop and network namespace, shared.
 
-A worker that is an interpreter of its own spends most of its start on imports, each time, while somebody waits;
-a forked one has them already. Where a fork server is running, payload flows 35 ms after the request for a run, and
-263 ms after where each worker imports (medians of seven on loopback). Take a `ForkServerLease` as soon as workers
+A worker that is a new interpreter spends most of its start on imports, while the user waits; a forked one
+has them already. If a fork server is running, payload flows 35 ms after the request for a run; if
+each worker imports, 263 ms after it (medians of seven on loopback). Take a `ForkServerLease` as soon as workers
 may be needed: the server starts in the background. It ends with the last lease.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 
 from ..host.child_process import end_process
 from ..host.event_loop import await_shielded
-from ..host.files import InheritedBundle
+from ..host.memory_file import InheritedBundle
 from ..host.process_identity import is_process_stopped
 from ..model.errors import WorkerError, explain_os_error
 from .fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
@@ -29,13 +29,13 @@ _END_DEADLINE_S: Final = 3.0  # the server waits a second for its workers
 _LOOK_S: Final = 1.0  # from one look at a server that does not answer to the next
 _READ_BYTES: Final = 4_096
 _PIPE_BYTES: Final = 65_536  # capacity of a pipe
-_MAX_SERVERS: Final = 3  # for one worker, where each is killed by others: a host without memory kills every one
+_MAX_SERVERS: Final = 3  # for one worker, if others kill each of them: a host without memory kills every one
 _NETWORK_NAMESPACE: Final = Path("/proc/thread-self/ns/net")
 _log = logging.getLogger(__name__)
 
 
 class WorkerProcess:
-    """A worker process, seen from the end that asked for it. Wait for `fork_result`, then call `shut_down` once."""
+    """A worker process, as its owner sees it. Wait for `fork_result`, then call `shut_down` once."""
 
     def __init__(self, server: "_ServerProcess", worker_id: int, errors_fd: int) -> None:
         self._server = server
@@ -94,7 +94,7 @@ class _ServerProcess:
     async def start_worker(self, channel_fd: int, counters_fd: int, number: int) -> WorkerProcess:
         """Fork a worker; the caller keeps its descriptors.
 
-        Raises WorkerError where no worker can be forked, _ServerEndedError where another server may be able to.
+        Raises WorkerError if no worker can be forked, _ServerEndedError if another server may be able to.
         """
         settled = asyncio.ensure_future(self._is_settled.wait())
         try:
@@ -163,7 +163,7 @@ class _ServerProcess:
         errors_fd = writing_fd = -1
         try:
             # Not a pipe of the event loop: uvloop leaves a copy of that one to the server, whose workers inherit it
-            # and may outlive it. The end of the pipe would then come with the end of the last worker.
+            # and may outlive it. The pipe would then end with the last worker.
             errors_fd, writing_fd = os.pipe()
             self._process = await self._start_process(writing_fd)
         except OSError as error:
@@ -306,7 +306,7 @@ class ForkServerLease:
         for _ in range(_MAX_SERVERS):
             if self._shared.server.why_ended is not None:
                 self._shared.server = _ServerProcess()
-            # A new pair for each server: the last one may have forked a worker and been killed before it said so.
+            # A new pair for each server: the last one may have forked a worker and been killed before its reply.
             # That worker ends with its own channel; on a shared one it would take half of the commands.
             ours, theirs = socket.socketpair()
             try:
@@ -316,7 +316,7 @@ class ForkServerLease:
                 why = str(error)
                 ours.close()
                 if not self._shared.leases:
-                    break  # the last lease was returned meanwhile: nobody would end another server
+                    break  # the last lease was returned meanwhile: nothing would end another server
             except BaseException:
                 ours.close()
                 raise

@@ -1,17 +1,17 @@
-"""The fork server: a process that has imported all that a worker needs, and forks one on each request.
+"""The fork server: a process that has imported everything for a worker, and forks one on each request.
 
 Started by an end's process (fork_client.py) as `python -m linkgauge.engine.workers.fork_server SOCKET`. It ends
-when the socket does, so it cannot outlive the process that started it. The channels of its workers end at the same
-moment: it waits a second for its workers and kills the rest.
+when the socket does, so it cannot outlive the process that started it. Its workers' channels end at the same
+moment: it waits a second for them and kills the rest.
 
 Requests and replies have one size each. A FORK comes with three descriptors (SCM_RIGHTS, unix(7)): the worker's end
 of its command channel, the counters, and its standard error.
 
-multiprocessing's forkserver with a preload was tried in its place. A worker was ready 22 to 29 ms after the request
-where this one takes 6 to 10 (medians of 30 on two busy cores), and 310 to 440 ms where the command line is
-`__main__`, which each child imports again. There is one such server in a process, and ours serves each network
-namespace apart. Its start() blocks: with the server stopped (SIGSTOP) it did not return in 5 s. When the server is
-killed, the exit status of its workers is lost. All children write to one standard error.
+multiprocessing's forkserver with a preload was tried in its place. A worker was ready after 22 to 29 ms; this
+server takes 6 to 10 (medians of 30 on two busy cores). If the command line is `__main__`, which each child imports
+again, it took 310 to 440 ms. It also allows one server in a process, and ours has one for each network namespace.
+Its start() blocks: with the server stopped (SIGSTOP) it did not return in 5 s. When the server is killed, the exit
+status of its workers is lost. All children write to one standard error.
 """
 
 import contextlib

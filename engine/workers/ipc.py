@@ -5,9 +5,9 @@ program, so these types may change freely. `Configure` is the first command. `Op
 follow at any time; their payload waits for `StartPayload`. `WorkerReady` is the first event. Each opened or adopted
 session is answered by `ConnectionOpened` or `ConnectionFailed`, unless newer settings have replaced it, and
 `StopPayload` by `PayloadStopped`, `StopProbes` by `ProbesStopped`. The further probes of a responsiveness test are
-opened like sessions, by their numbers; the handshake probe answers only where it cannot begin.
+opened like sessions, by their numbers; the handshake probe answers only if it cannot begin.
 
-A line may carry a descriptor (SCM_RIGHTS, unix(7)): that is how an accepted connection gets to a worker. When one
+A line may carry a descriptor (SCM_RIGHTS, unix(7)): so an accepted connection gets to a worker. When one
 process ends, the other reads the end of the channel; a worker then ends as well, whatever the reason.
 """
 
@@ -22,19 +22,19 @@ from typing import Final, Generic, TypeVar, get_args
 
 from ..model.plan import DEFAULT_LOSS_GOAL_PPM, DEFAULT_SETTINGS, Direction, Mode, Settings
 from ..model.serialization import decode_tagged, encode_tagged
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 from ..workloads.session_handshake import ConnectTarget, SessionConfig, SessionSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Configure:
-    """All that a worker needs of a plan.
+    """The part of a plan that a worker needs.
 
-    The worker pins itself to one of `cores`, if any. With `shares_core` the other end of each session runs on the
-    same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `settings` are those that the run begins
-    with. `rate_bit_s` is the limit of a direction, which their sessions share, over TCP; `bytes_limit` is all that
-    they carry together. `loss_goal_ppm` is that of a search for the rate of datagrams. With `limits_unsent` senders
-    keep little in their buffers that has not been sent.
+    The worker pins itself to one of `cores`, if any. With `shares_core` the other end of each session runs
+    on the same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `settings` are the run's first
+    ones. `rate_bit_s` limits a direction's TCP sessions together; `bytes_limit` is their total. `loss_goal_ppm` is
+    the loss goal of a search for the capacity. With `limits_unsent` senders keep little in their buffers that has
+    not been sent.
     """
 
     sessions: SessionConfig
@@ -78,7 +78,7 @@ class StartPayload:
 class StopPayload:
     """Send no further payload; what is on its way is still received.
 
-    Datagrams, and streams of iperf3: their end comes before that of their connections. A connection that ends
+    For datagrams, and streams of iperf3: they end before their connections do. A connection that ends
     after this command is not lost. With `ends_streams` this end's part of each connection ends behind its payload.
     """
 
@@ -118,7 +118,7 @@ class PayloadStopped:
 
 @dataclass(frozen=True, slots=True)
 class ProbesStopped:
-    """The worker has ended the further probes: nothing of them is on its way any more."""
+    """The worker has ended the further probes: nothing is on its way any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,8 @@ class WorkerChannel(Generic[M]):
     Args:
         sock: One socket of the pair, which the channel closes.
         kinds: The dataclasses that this end receives.
-        on_message: Called with each message. The descriptor is None where none came, which is also the case where
-            one was sent and this process had reached its limit.
+        on_message: Called with each message. The descriptor is None if none came, or if this process had reached
+            its limit.
         on_eof: Called once when the other process has closed the channel or ended.
     """
 
@@ -252,6 +252,6 @@ class WorkerChannel(Generic[M]):
             if self._closed:
                 return
             body = json.loads(line)
-            # The descriptor is missing where this process had reached its limit.
+            # The descriptor is missing if this process had reached its limit.
             fd = self._fds.popleft() if body.pop("fd") and self._fds else None
             self._on_message(decode_tagged(self._kinds, body), fd)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Final, Self
 
-from ..host.cpu import shares_cores, usable_cores
 from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import WorkerError
@@ -26,6 +25,7 @@ from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.probes.request_probe import PROBE_BYTES
 from ..workloads.session_handshake import Iperf3Format, SessionConfig
+from .core_assignment import shares_cores, usable_cores
 from .fork_client import ForkServerLease, WorkerProcess
 from .ipc import (
     EVENTS,
@@ -82,10 +82,10 @@ class WorkerPool:
 
         Args:
             end: The end of the run that it serves.
-            plan: The run, with the mode of this end: None copies.
+            plan: The run, with this end's mode: None copies.
             on_event: Called with the events of sessions.
             on_lost: Called with the reason when a worker ends unexpectedly.
-            max_workers: The most workers that it starts.
+            max_workers: The maximum number of workers.
             iperf3: The format of datagrams if the other end is iperf3.
         """
         self._plan = plan
@@ -129,7 +129,7 @@ class WorkerPool:
     async def send_command(self, command: OpenSession | AdoptSession, fd: int | None = None) -> None:
         """Send a command to the worker that hosts its session, and start that worker if necessary.
 
-        The pool closes the descriptor. Raises WorkerError where the worker cannot be started or the pool is closed.
+        The pool closes the descriptor. Raises WorkerError if the worker cannot be started or the pool is closed.
         """
         number = self._worker_of(command.spec.direction, command.spec.session)
         try:
@@ -165,9 +165,9 @@ class WorkerPool:
             member.channel.send(StopPayload(ends_streams))
 
     async def await_stopped(self) -> None:
-        """Wait, after `stop_payload`, until all workers have stored the last counters of what they have sent.
+        """Wait, after `stop_payload`, until all workers have stored their last counters.
 
-        A worker that does not answer in two seconds is not waited for.
+        Do not wait longer than two seconds for a worker.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_DEADLINE_S):
@@ -176,7 +176,7 @@ class WorkerPool:
     async def stop_probes(self) -> None:
         """End the further probes of a responsiveness test, and wait until the far end has nothing to answer.
 
-        A worker that does not answer in two seconds is not waited for.
+        Do not wait longer than two seconds for a worker.
         """
         member = self._members.get(_PROBE_WORKER)
         if member is None:
@@ -193,7 +193,7 @@ class WorkerPool:
             member.channel.send(self._change)
 
     async def close(self) -> None:
-        """End every worker, by force where it does not end by itself, and release the counters."""
+        """End every worker, by force if it does not end by itself, and release the counters."""
         if self._closing:
             return
         self._closing = True
@@ -319,7 +319,7 @@ class WorkerPool:
 
 
 def _ignore(_event: object) -> None:
-    """Ignore what a worker reports after the end of its pool."""
+    """Ignore a worker's reports after the end of its pool."""
 
 
 async def _end_all(members: Iterable[_Member]) -> None:
@@ -329,11 +329,11 @@ async def _end_all(members: Iterable[_Member]) -> None:
 def choose_worker_count(plan: Plan, max_workers: int) -> int:
     """Return the number of workers of an end: the plan's, or else half the cores that this process may use.
 
-    Bulk payload that starts on several connections gets up to four workers, however few the cores are.
+    Bulk payload that starts on several connections gets up to four workers, even on few cores.
     With more processes than cores the kernel puts the two ends of a session on one core as often as not, and the
     payload is still in its cache: eight sessions on two cores took 0.30 ms/MiB with one worker at each end, 0.22
     with four, rounds in turn. Transactions take turns anyway. Connections that are added later go to existing
-    workers where possible: a new worker would keep the person waiting.
+    workers if possible: a new worker would keep the user waiting.
     """
     if plan.workers is not None:
         return min(max_workers, plan.workers)

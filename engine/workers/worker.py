@@ -1,7 +1,7 @@
-"""A worker process: hosts sessions on an event loop of its own.
+"""A worker process: it hosts sessions on its own event loop.
 
 Forked by a fork server (fork_server.py) with the descriptors of its command channel and of the shared counters.
-It ends when the channel does, so it cannot outlive the process that asked for it. ipc.py has its commands
+It ends when the channel does, so it cannot outlive its owner. ipc.py has its commands
 and events.
 """
 
@@ -29,7 +29,7 @@ from ..model.plan import (
     Mode,
     SocketOptions,
 )
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
 from ..workloads.byte_budget import ByteBudget
@@ -113,7 +113,7 @@ class Worker:
         return min(refresh_s, _UNSENT_REFRESH_S) if self._plan.limits_unsent else refresh_s
 
     async def serve(self) -> None:
-        """Host sessions until the channel ends; raise WorkerError where a command could not be carried out."""
+        """Host sessions until the channel ends; raise WorkerError if a command could not be carried out."""
         refreshing = asyncio.create_task(self._refresh())
         try:
             await self._eof.wait()
@@ -252,7 +252,7 @@ class Worker:
         task.add_done_callback(end)
 
     def _host_probes(self) -> "ProbeHost":
-        """Return what has the further probes of a responsiveness test."""
+        """Return the host of the further probes of a responsiveness test."""
         if self._probes is None:
             from ..workloads.probes.probe_host import ProbeHost  # here: other workers start without it
 
@@ -345,7 +345,7 @@ class Worker:
     def _host(
         self, sock: socket.socket, spec: SessionSpec, endpoint: CrrEndpoint, resources: WorkerResources
     ) -> bool:
-        """Host an open connection; close it and return False where it is no longer wanted."""
+        """Host an open connection; close it and return False if it is no longer wanted."""
         key = direction, number = spec.direction, spec.session
         previous = self._sessions.get(key)
         is_overtaken = previous is not None and previous.generation > spec.generation
@@ -421,7 +421,7 @@ def _create_socket(command: OpenSession | AdoptSession, fd: int | None, workload
 
 
 def _answer_control(sock: socket.socket, data: bytes, spec: SessionSpec) -> None:
-    """Answer what a session of datagrams gets besides payload and feedback."""
+    """Answer datagrams of a session that are neither payload nor feedback."""
     from ..workloads.datagram_handshake import answer_control_datagram
 
     answer_control_datagram(sock, data, spec)
@@ -434,19 +434,19 @@ def _close(*endpoints: CrrEndpoint) -> None:
 
 
 def _pin_to(cores: set[int]) -> None:
-    """Run on these cores only; where this process may not use them, stay where the kernel puts it."""
+    """Run on these cores only; if this process may not use them, run on any core."""
     if hasattr(os, "sched_setaffinity"):
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, cores)
 
 
 def _set_policy(name: str) -> None:
-    """Set an unprivileged scheduling policy (sched(7)), where the system has it.
+    """Set an unprivileged scheduling policy (sched(7)), if the system has it.
 
     With SCHED_BATCH the other end's worker, on the same core, finishes its work before this one continues:
     woken by the first of several answers, this process waits for the rest of them. Ten pairs on two cores made
     1.29 times as many transactions of `crr` so, and 1.13 of `rr`, medians of 30 rounds in turn. A pair that has its
-    worker to itself has nothing to wait for, and lost 5 to 8 %.
+    worker to itself has no reason to wait, and lost 5 to 8 %.
     """
     policy = getattr(os, name, None)
     if policy is not None:

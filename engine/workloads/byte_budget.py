@@ -1,14 +1,14 @@
-"""The bytes that a direction may still start to carry, where a run ends after a number of them.
+"""The bytes that a direction may still start to carry, in a run that ends after a number of bytes.
 
 All sessions of a direction share one amount, in several processes: each writes its own word of the shared counters,
-and reads those of the others. A word is raised before the bytes are sent and lowered again where all words together
+and reads those of the others. A word is raised before the bytes are sent and lowered again if all words together
 are too much, so that the sessions never send more than the amount.
 """
 
 from typing import Final
 
-# A claim is a part of what is left: large while there is much, so that its cost does not count, and small towards
-# the end, so that no slow session has much left to send when the others have finished.
+# A claim is a part of the rest: large at first, so that its cost does not count, and small towards the end, so
+# that no slow session has much left to send when the others have finished.
 _CLAIM_DIVISOR: Final = 64
 _LARGEST_CLAIM_BYTES: Final = 16 << 20
 
@@ -30,7 +30,7 @@ class ByteBudget:
     Args:
         claims: The words of all sessions of the direction (`SharedCounters.claims`).
         index: The position of the session's own word.
-        limit_bytes: What all sessions may carry together.
+        limit_bytes: The total of all sessions.
     """
 
     def __init__(self, claims: memoryview, index: int, limit_bytes: int) -> None:
@@ -40,7 +40,7 @@ class ByteBudget:
         self._left = 0
 
     def take(self, count: int) -> int:
-        """Return how many of `count` bytes the session may send now; 0 where none are left."""
+        """Return how many of `count` bytes the session may send now; 0 if none are left."""
         if self._left < count:
             self._claim(count)
         taken = min(count, self._left)
@@ -48,11 +48,11 @@ class ByteBudget:
         return taken
 
     def take_whole(self, count: int) -> bool:
-        """Return whether the session may start a response of `count` bytes: as long as a single byte is left."""
+        """Return whether the session may start a response of `count` bytes: it may while a single byte is left."""
         return self.take(count) > 0
 
     def settle(self, carried: int) -> None:
-        """Leave to the others what a connection that has ended did not carry; `carried` is all that it did."""
+        """Return the unused part of a connection that has ended; it `carried` the rest."""
         self._left = 0
         self._claims[self._index] = carried
 

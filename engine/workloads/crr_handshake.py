@@ -1,14 +1,14 @@
 """The handshake about the listener of crr: its port, and the proof that the listener is the other end's.
 
-Whoever opens a run could name the port of somebody else, at an address that several hosts share. So the listener
-proves itself before anything is sent to it, once for each session:
+A client could name the port of another host, at an address that several hosts share. So the listener proves itself
+before anything is sent to it, once for each session:
 
     responder   port             on the session's own connection
     requester   nonce            on the same
     responder   its proof        on a connection that the requester has opened to the port
-    requester   its answer       on the same, which shows the responder that this was no stranger
+    requester   its answer       on the same, which proves the requester to the responder
 
-The far end connects for whoever asks, so its errors must not tell what the port did: there is one text, at the end
+The far end connects for any client, so its errors must not reveal the port's state: there is one text, at the end
 of the deadline. The near end connects for its own user, who learns the reason at once.
 """
 
@@ -24,7 +24,8 @@ from typing import Any, Final
 from ..host.event_loop import read_exactly
 from ..model.errors import explain_os_error
 from ..model.plan import Direction, End, SocketOptions
-from ..protocol.auth import ListenerProof, constant_time_equal
+from ..model.shared_key import constant_time_equal
+from ..protocol.tokens import ListenerProof
 from . import sockets
 from .crr_requester import OUT_OF_PORTS
 from .crr_responder import open_listener
@@ -52,7 +53,7 @@ class ListenerHandshake:
         self._secret = secret
 
     async def offer(self, window_bytes: int | None, options: SocketOptions) -> socket.socket:
-        """Open a listener and return it once it has proved itself; raise OSError where it cannot."""
+        """Open a listener and return it once it has proved itself; raise OSError if it cannot."""
         loop = asyncio.get_running_loop()
         try:
             listener = open_listener(self._sock)
@@ -78,7 +79,7 @@ class ListenerHandshake:
         return listener
 
     async def _prove(self, listener: socket.socket, proof: ListenerProof) -> bool:
-        """Send the proof to whoever connects; return whether the requesting end has, before it gave up."""
+        """Send the proof to each connection; return whether the requesting end answered before it gave up."""
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[None] = loop.create_future()
         given_up = asyncio.create_task(loop.sock_recv(self._sock, 1))
@@ -94,7 +95,7 @@ class ListenerHandshake:
             await asyncio.gather(given_up, proving, return_exceptions=True)
 
     async def verify(self, options: SocketOptions) -> tuple[Any, ...]:
-        """Return the listener's address once it has proved itself; raise OSError where it does not."""
+        """Return the listener's address once it has proved itself; raise OSError if it does not."""
         try:
             (port,) = _PORT.unpack(await read_exactly(self._sock, _PORT.size))
         except EOFError as error:
@@ -152,7 +153,7 @@ async def _prove_to_each(listener: socket.socket, proof: ListenerProof, answered
 
 
 async def _verify_at(address: tuple[Any, ...], proof: ListenerProof, options: SocketOptions) -> None:
-    """Connect to the listener, and answer its proof; raise OSError or EOFError where it is none."""
+    """Connect to the listener, and answer its proof; raise OSError or EOFError if it is not one."""
     with socket.socket(socket.AF_INET6 if len(address) > len(("host", "port")) else socket.AF_INET) as sock:
         sock.setblocking(False)
         sockets.bind_source(sock, options)

@@ -4,15 +4,15 @@ The session's own connection carries nothing: it shows that both ends are there.
 another port (crr_responder.py), which the session handshake has agreed on.
 
 A session that has its worker to itself runs in a thread with blocking sockets, as rr does: five system calls for
-each transaction, for one recv(2) waits for the whole response and the FIN after it (MSG_WAITALL).
+each transaction, because one recv(2) waits for the whole response and the FIN after it (MSG_WAITALL).
 
-Several sessions share the worker's poller (socket_io.py): six system calls and a share of the waiting, for epoll(7)
-reports the FIN. Passing each connection to uvloop cost fifteen, six of them epoll_ctl(2) and two ioctl(2): libuv
-tries a descriptor out, makes it non-blocking again, and removes it before it is closed, which removes it anyway.
-The connections are SocketType, the kernel's calls and nothing else: socket.socket around it takes 1.2 µs more to
-make and to close.
+Several sessions share the worker's poller (socket_io.py): six system calls and a share of the waiting, because
+epoll(7) reports the FIN. Passing each connection to uvloop cost fifteen, six of them epoll_ctl(2) and two ioctl(2):
+libuv tests a descriptor, makes it non-blocking again, and removes it before it is closed, though closing removes
+it. The connections are SocketType, which has only the kernel's calls: socket.socket around it takes 1.2 µs
+more to make and to close.
 
-While this host has no way to the other one, as where a cable is out of its place, the session's own connection and
+While this host has no way to the other one, because a cable is unplugged, the session's own connection and
 all payload on open connections wait for it. A new connection fails at once, so that it is tried again for some
 seconds, and the transaction takes as long as the link is away.
 
@@ -32,7 +32,7 @@ from typing import Any, Final
 
 from ..model.latency_histogram import bucket_of
 from ..model.plan import SocketOptions
-from ..protocol.auth import TICKET_BYTES, Tickets
+from ..protocol.tokens import TICKET_BYTES, Tickets
 from . import sockets
 from .session import ReceivingSession, SessionContext, WorkerResources
 from .socket_io import JOIN_TIMEOUT_S, PEER_CLOSED, start_thread
@@ -93,7 +93,7 @@ class CrrRequester(ReceivingSession):
         self._is_ending = False
 
     def refresh(self) -> None:
-        """Store the counters, and continue where the budget has bytes again."""
+        """Store the counters, and continue if the budget has bytes again."""
         super().refresh()
         if self._is_waiting and not self._closed:
             self._begin()
@@ -154,7 +154,7 @@ class CrrRequester(ReceivingSession):
             words[bytes_at] += received
 
     def _retry_connect(self, sock: SocketType, error: OSError) -> None:
-        """Retry where no port was free for a moment, or no link was there for some seconds; raise the last error.
+        """Retry if no port was free for a moment, or no link was there for some seconds; raise the last error.
 
         A port is free again once its last FIN is acknowledged.
         """
@@ -217,7 +217,7 @@ class CrrRequester(ReceivingSession):
         if failure and failure not in _IN_PROGRESS:
             self._fail_to_connect(OSError(failure, os.strerror(failure)))
             return
-        # On loopback the handshake is over by now, and waiting for it would waste a turn of the event loop.
+        # On loopback the handshake is over by now, and waiting for it would cost a turn of the event loop.
         is_sent = self._send()
         if self._connection is sock:  # otherwise it has failed
             self._poller.watch(sock.fileno(), self._on_ready, for_write=not is_sent)
@@ -232,7 +232,7 @@ class CrrRequester(ReceivingSession):
             self._receive(self._connection, events)
 
     def _fail_to_connect(self, error: OSError) -> None:
-        """Try again in a moment where the link may return; end the session otherwise."""
+        """Try again in a moment if the link may return; end the session otherwise."""
         took_ns = perf_counter_ns() - self._began_ns
         is_unsent = self._unsent == len(self._request)
         if self._connection is None or not is_unsent or not sockets.is_link_away(error, took_ns):

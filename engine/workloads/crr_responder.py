@@ -1,12 +1,12 @@
 """The responding end of the crr workload: a listener for each session, one response on each connection.
 
-A connection must begin with a valid ticket of the session. The process that accepts also responds: where an
+A connection must begin with a valid ticket of the session. The process that accepts also responds: if an
 endpoint accepted and passed each connection to a worker, loopback carried less than half as many transactions. It
 closes right after its response: the last segment carries the FIN, and no connection is aborted.
 
 A session that has its worker to itself is served by a thread that blocks in accept(2), five system calls for each
 transaction; several sessions are served through the worker's poller (socket_io.py). With TCP_DEFER_ACCEPT the
-request is there when the connection is. Where it is not, or where there is no room for the response, the connection
+request is there when the connection is. If it is not, or if there is no room for the response, the connection
 waits in the poller, and no other connection waits for it.
 """
 
@@ -21,7 +21,7 @@ from operator import attrgetter
 from socket import SocketType
 from typing import Final
 
-from ..protocol.auth import TICKET_BYTES, Tickets
+from ..protocol.tokens import TICKET_BYTES, Tickets
 from . import sockets
 from .session import ReceivingSession, SessionContext, WorkerResources
 from .socket_io import JOIN_TIMEOUT_S, ReadyCallback, start_thread
@@ -32,7 +32,7 @@ _STREAM: Final = socket.SOCK_STREAM
 _READ_BYTES: Final = 65_536
 _BACKLOG: Final = 128
 _DEFER_S: Final = 1
-_UNREAD_MS: Final = 10_000  # the kernel then drops what the other end has not acknowledged
+_UNREAD_MS: Final = 10_000  # the kernel then drops the bytes that the other end has not acknowledged
 _MAX_UNIDENTIFIED: Final = 64  # of a worker: its sessions take three descriptors each, of 1,024 as a rule
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _SHUTDOWN_WAKES_ACCEPT: Final = sys.platform == "linux"
@@ -125,7 +125,7 @@ class CrrResponder(ReceivingSession):
         """Note the connection that has shown the newest ticket, and close the one before it.
 
         The requesting end has one connection at a time. A response that it does not read takes up megabytes of the
-        kernel's memory, and a connection with a ticket gives way to no stranger.
+        kernel's memory, and a connection with a ticket does not give way to a stranger.
         """
         previous, self._identified = self._identified, connection
         if previous is not None and previous is not connection:
@@ -189,7 +189,7 @@ class CrrResponder(ReceivingSession):
         return accept
 
     def _make_server(self) -> "Callable[[], _PendingConnection | None]":
-        """Return a function that accepts one connection and responds where it need not wait, the usual case.
+        """Return a function that accepts one connection and responds if it need not wait, the usual case.
 
         It returns the connection in all other cases, for the event loop to `begin`. Its variables are in a closure
         because each transaction runs it.
@@ -236,8 +236,8 @@ class _PendingConnection:
         Args:
             responder: The session's end.
             sock: The connection.
-            first: What was read of its request, if anything was; no bytes where it has ended.
-            sent: The number of bytes that were sent of the response; None before its ticket was accepted.
+            first: The bytes of its request that were read; none if it has ended.
+            sent: The bytes of the response that were sent; None before its ticket was accepted.
         """
         self.responder = responder
         self._sock = sock
@@ -250,7 +250,7 @@ class _PendingConnection:
             sock.setblocking(False)
 
     def begin(self) -> None:
-        """Go on from where the connection was taken over, on the event loop."""
+        """Continue the connection on the event loop."""
         if self._head is None:
             self.responder.set_identified(self)
             self._send()
@@ -306,7 +306,7 @@ class _PendingConnection:
         self.close()
 
     def _wait(self) -> None:
-        """Wait for more of the request. Where too many have no ticket yet, close the oldest of those."""
+        """Wait for more of the request. If too many have no ticket yet, close the oldest of those."""
         if self._is_watched:
             return
         unidentified = self.responder.unidentified
@@ -318,13 +318,13 @@ class _PendingConnection:
         self.responder.poller.watch(self._sock.fileno(), self._read)
 
     def abort(self) -> None:
-        """Close the connection, and drop what the kernel still has of its response."""
+        """Close the connection, and drop the rest of its response in the kernel."""
         if not self._is_closed:
             sockets.abort_at_close(self._sock)
         self.close()
 
     def close(self) -> None:
-        """Close the connection: with a FIN where all was read."""
+        """Close the connection: with a FIN if all was read."""
         if self._is_closed:
             return
         self._is_closed = True

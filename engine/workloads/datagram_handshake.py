@@ -1,7 +1,7 @@
 """Open a UDP session at both ends: connect and prove the address at the near end, accept at the far end.
 
-The far end's first part, the challenge, is its listener's (far/datagram_listener.py): here is that of its worker,
-which has the session's own socket. UDP loses datagrams, so the near end repeats each step until it is answered.
+At the far end, its listener sends the challenge (far/datagram_listener.py); this module has its worker's part,
+which has the session's own socket. UDP loses datagrams, so the near end repeats each step until an answer comes.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Final
 
 from ..host.event_loop import wait_until_readable
 from ..model.plan import SocketOptions
-from ..protocol.auth import constant_time_equal
+from ..model.shared_key import constant_time_equal
 from ..protocol.datagram_handshake import (
     HELLO_BYTES,
     DatagramAccepted,
@@ -81,7 +81,7 @@ class _Opening:
         self._failure: OSError | None = None
 
     async def complete(self) -> None:
-        """Repeat the hello until the far end has accepted; raise OSError where it does not."""
+        """Repeat the hello until the far end has accepted; raise OSError if it does not."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + self._answer_s
         while not self._is_accepted:
@@ -113,7 +113,7 @@ class _Opening:
             self._take_error(error)
 
     def _receive(self) -> None:
-        """Take in what has arrived."""
+        """Take in the data that have arrived."""
         while True:
             try:
                 data = self._sock.recv(HELLO_BYTES + 1)
@@ -128,7 +128,7 @@ class _Opening:
                 self._is_challenged = True
             elif isinstance(answer, DatagramAccepted) and answer.proves(self._secret):
                 self._is_accepted = True
-                return  # what follows is the session's
+                return  # the rest is the session's
 
     def _take_error(self, error: OSError) -> None:
         """Raise the error unless it may pass before the deadline."""
@@ -150,7 +150,7 @@ class _Opening:
 
 
 def accept_datagrams(sock: socket.socket, spec: SessionSpec) -> None:
-    """Far end: confirm to the near end that a worker has its session. What is lost is asked for again."""
+    """Far end: confirm to the near end that a worker has its session. If this is lost, the near end asks again."""
     with contextlib.suppress(OSError):
         sock.send(DatagramAccepted.of_session(bytes.fromhex(spec.secret_hex)).pack())
 
@@ -158,7 +158,7 @@ def accept_datagrams(sock: socket.socket, spec: SessionSpec) -> None:
 def answer_control_datagram(sock: socket.socket, data: bytes | memoryview, spec: SessionSpec) -> bool:
     """Answer a repeated hello of a session that is open already; return whether the data were the handshake's.
 
-    Call it at both ends for what begins with `CONTROL_MAGIC`. Answers are shorter than what they answer.
+    Call it at both ends for data that begin with `CONTROL_MAGIC`. Answers are shorter than their requests.
     """
     datagram = decode_handshake(bytes(data[: HELLO_BYTES + 1]))
     if isinstance(datagram, DatagramHello) and constant_time_equal(

@@ -38,14 +38,14 @@ def register_sessions(
     receiver: SessionFactory,
     dialect: Dialect = Dialect.LINKGAUGE,
 ) -> None:
-    """Register the sessions of a workload in a dialect; raise ValueError where it has some already."""
+    """Register the sessions of a workload in a dialect; raise ValueError if it has some already."""
     if (workload, dialect) in _registry:
         raise ValueError(f"{workload} has its sessions already")
     _registry[workload, dialect] = SessionTypes(sender, receiver)
 
 
 def sessions_of(workload: Workload, dialect: Dialect = Dialect.LINKGAUGE) -> SessionTypes:
-    """Return the session factories of a workload in a dialect; raise KeyError where none are registered."""
+    """Return the session factories of a workload in a dialect; raise KeyError if none are registered."""
     return _registry[workload, dialect]
 
 
@@ -62,20 +62,20 @@ def _create_datagram_receiver(sock: socket.socket, context: SessionContext, reso
 
 
 def _create_iperf3_sender(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
-    from .iperf3.datagram_sender import Iperf3Sender
+    from .iperf3.datagram_sessions import Iperf3Sender
 
     return Iperf3Sender(sock, context, resources)
 
 
 def _create_iperf3_receiver(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
-    from .iperf3.datagram_receiver import Iperf3Receiver
+    from .iperf3.datagram_sessions import Iperf3Receiver
 
     return Iperf3Receiver(sock, context, resources)
 
 
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver)
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver, dialect=Dialect.IPERF3)
-# Imported for the runs that need them: they are a tenth of what a worker would load.
+# Imported for the runs that need them: they are a tenth of a worker's modules.
 register_sessions(Workload.UDP, sender=_create_datagram_sender, receiver=_create_datagram_receiver)
 register_sessions(
     Workload.UDP, sender=_create_iperf3_sender, receiver=_create_iperf3_receiver, dialect=Dialect.IPERF3

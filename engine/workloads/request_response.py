@@ -4,10 +4,10 @@ Neither has a header: both ends know the sizes, and TCP keeps the order. A trans
 fetch has a small request and a large response, whose bytes are counted as they arrive.
 
 A pair that has its worker to itself, with one request in flight, runs in a thread that blocks in recv(2): two
-system calls for each transaction and end, where a turn of the event loop makes three. Measured on loopback with
-200/1000 bytes, that is 66,000 transactions a second instead of 55,000, where qperf makes 67,000. Threads of
+system calls for each transaction and end; a turn of the event loop makes three. Measured on loopback with
+200/1000 bytes, that is 66,000 transactions a second instead of 55,000; qperf makes 67,000. Threads of
 several pairs would fight for the interpreter's lock (10 pairs: 78,000 with one in a thread, 110,000 with none),
-so a pair moves to the worker's poller (socket_io.py) as soon as the worker gets another one.
+so a pair moves to the worker's poller (socket_io.py) when the worker gets another one.
 """
 
 import errno
@@ -144,7 +144,7 @@ class RrRequester(ReceivingSession):
         return True
 
     def _receive_rest(self, received: int) -> bool:
-        """Receive the rest of a response; return False where the connection ends before it."""
+        """Receive the rest of a response; return False if the connection ends before it."""
         count = received
         while count and received < self._response_bytes:
             count = self._sock.recv_into(self._buffer)

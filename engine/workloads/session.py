@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
-from ..host.files import create_memory_file
+from ..host.memory_file import create_memory_file
 from ..host.tcp_info import TcpInfo, read_bytes_taken, read_tcp_info
 from ..metering.shared_counters import (
     FIRST_TCP_WORD,
@@ -28,25 +28,25 @@ from ..metering.shared_counters import (
 from ..model.errors import explain_resource_error
 from ..model.latency_histogram import bucket_of
 from ..model.plan import DEFAULT_SETTINGS, Mode, Settings
-from ..model.socket_info import TCP_COUNTER_NAMES, TCP_COUNTERS
+from ..model.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
 from .byte_budget import ByteBudget
 from .byte_pace import SLOW_BIT_S, BytePace
 from .socket_io import Poller, SocketThread
 from .sockets import set_pacing, set_unsent_limit, unsent_limit_bytes
 
-# One system call sends a whole block from the same piece of memory repeatedly: a piece stays in a core's own
-# cache where a block does not. On loopback, where the receiver discards, blocks of 1 MiB cost both ends together
-# 0.19 ms/MiB out of pieces of 64 KiB, and 0.24 out of one piece (72 and 55 Gb/s), eight rounds of each in turn.
+# One system call sends a whole block from the same piece of memory repeatedly: a piece stays in a core's own cache,
+# and a block does not. On loopback, with a receiver that discards, blocks of 1 MiB cost both ends together 0.19
+# ms/MiB out of pieces of 64 KiB, and 0.24 out of one piece (72 and 55 Gb/s), eight rounds of each in turn.
 PIECE_BYTES: Final = 64 * 1024
-RECEIVE_BYTES: Final = 1 << 20  # the smallest buffer of a worker for what it receives
+RECEIVE_BYTES: Final = 1 << 20  # the smallest receive buffer of a worker
 CLOSED_BY_PEER: Final = "closed by the other host"
 
 
 def _open_payload_file(pieces: list[bytes]) -> int:
-    """Return the descriptor of a file with the pieces, for sendfile(2); -1 where none can be created.
+    """Return the descriptor of a file with the pieces, for sendfile(2); -1 if none can be created.
 
     A disk's file system keeps one write in one folio (ext4 on Linux 6.18), a memory file page by page, and much of
-    the kernel's work is by the folio: on loopback 67 Gb/s out of an unlinked file and 60 out of a
+    the kernel's work is for each folio: on loopback 67 Gb/s out of an unlinked file and 60 out of a
     memory file, 16 rounds of each in turn.
     """
     import tempfile  # 10 ms, which most workers do not need
@@ -101,7 +101,7 @@ class Payload:
 
 
 def allocate_buffer(size_bytes: int) -> memoryview:
-    """Return a buffer that takes memory only once data is written to it; raise OSError where there is none."""
+    """Return a buffer that takes memory only once data is written to it; raise OSError if there is none."""
     return memoryview(mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
@@ -126,7 +126,7 @@ class WorkerResources:
 
 
 def ignore_control(_sock: socket.socket, _data: bytes) -> None:
-    """Leave a datagram that is no payload without an answer."""
+    """Leave a datagram that is not payload without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +203,13 @@ class Session(ABC):
             self._end(explain_resource_error(error))
 
     def change_settings(self, settings: Settings) -> None:  # noqa: B027 - most sessions have nothing to change
-        """Take over what new settings change in an open session; nothing in one of TCP."""
+        """Take over the new settings; they change nothing in an open session of TCP."""
 
     def stop_sending(self) -> None:  # noqa: B027 - transactions end with their connection
-        """Send no further payload, and stay open for what is on its way."""
+        """Send no further payload, and stay open for data on their way."""
 
     def finish_sending(self) -> None:
-        """Send no further payload, and end this end's part of the connection where it is a stream."""
+        """Send no further payload, and end this end's part of the connection if it is a stream."""
         self.stop_sending()
 
     def share_worker(self) -> None:
@@ -299,7 +299,7 @@ class SendingSession(Session):
         self._limits_unsent = True
 
     def limit_rate(self, bit_s: int, interval_ns: int) -> None:
-        """Send at most so fast from now on. A slow session hands over small pieces, which the kernel spreads."""
+        """Limit the rate from now on. A slow session hands over small pieces, which the kernel spreads."""
         is_slow = bit_s < SLOW_BIT_S
         set_pacing(self._sock, bit_s + bit_s // 4 if is_slow else bit_s)  # with room to catch up
         self._pace = BytePace(bit_s, interval_ns, time.monotonic_ns()) if is_slow else None

@@ -12,8 +12,8 @@ from typing import Any, Final, Self
 
 from ..model.plan import Dialect, Direction, End, SocketOptions, sender_of
 from ..model.workload import Workload
-from ..protocol.auth import Tickets
 from ..protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
+from ..protocol.tokens import Tickets
 from . import sockets
 from .crr_handshake import ListenerHandshake
 from .crr_requester import OUT_OF_PORTS, CrrRequester
@@ -54,7 +54,7 @@ class SessionConfig:
 
     @property
     def dialect(self) -> Dialect:
-        """What the two ends speak."""
+        """The protocol of the two ends."""
         return Dialect.LINKGAUGE if self.iperf3 is None else Dialect.IPERF3
 
     def is_sender(self, direction: Direction) -> bool:
@@ -118,7 +118,7 @@ class ConnectTarget:
 
 
 def hello_of(spec: SessionSpec, target: ConnectTarget) -> DataHello:
-    """Return what the near end says first on the connection of a session, to name run and session."""
+    """Return the near end's first bytes on the connection of a session: they name run and session."""
     return DataHello(
         run_tag=bytes.fromhex(target.run_tag_hex),
         token=spec.make_tickets().token(0),
@@ -149,7 +149,7 @@ async def connect(sock: socket.socket, spec: SessionSpec, target: ConnectTarget,
 
 
 async def connect_to_target(sock: socket.socket, target: ConnectTarget, options: SocketOptions) -> None:
-    """Near end: bind a socket to its source, and connect it; raise OSError with a remedy where that fails."""
+    """Near end: bind a socket to its source, and connect it; raise OSError with a remedy if that fails."""
     try:
         sockets.bind_source(sock, options, target.local_port)
         await sockets.connect(sock, target.address)
@@ -168,7 +168,7 @@ async def negotiate_listener(sock: socket.socket, config: SessionConfig, spec: S
     """Agree on the listener of `crr`: return it at the responding end, its address at the requesting end.
 
     Return None for the other workloads, which need no further connections. The requesting end connects once, so
-    that a port that is unreachable, or another program's, is reported before the run and before any payload.
+    that an unreachable port, or another program's port, is reported before the run and before any payload.
     """
     if not config.workload.opens_connections:
         return None

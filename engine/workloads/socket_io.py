@@ -1,9 +1,10 @@
-"""Input and output of sessions: readiness callbacks for those that share a worker, a thread for a single one.
+"""Input and output of sessions: readiness callbacks if several share a worker, a thread for a single one.
 
 The callbacks come from one epoll(7), which the event loop watches as one descriptor. Ready descriptors are handled
-in batches, and as long as one is ready at least every millisecond, the next batch is waited for in that epoll: the
-cost of a turn of the event loop, of its handle and of its context comes once in a few milliseconds, not once for
-each response. One system call adds a connection, and closing removes it. Systems without epoll use the event loop.
+in batches, and while one is ready at least every millisecond, the poller waits for the next batch in that epoll. So
+the cost of a turn of the event loop, of its handle and of its context comes once in a few milliseconds, not once
+for each response. One system call adds a connection, and closing removes it. Systems without epoll use the event
+loop.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ _WAIT_S: Final = 0.001
 
 
 class Poller(Protocol):
-    """Calls back with the events of a descriptor for as long as it is ready (level-triggered)."""
+    """Calls back with the events of a descriptor while it is ready (level-triggered)."""
 
     def watch(self, fd: int, on_ready: ReadyCallback, *, for_write: bool = False) -> None:
         """Call `on_ready` when there is data to read or room to write; it replaces any earlier callback."""
@@ -119,7 +120,7 @@ JOIN_TIMEOUT_S: Final = 1.0
 def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | None], None]) -> threading.Thread:
     """Run `body` in a thread, then `on_done` with its result or its OSError on the running event loop.
 
-    Raises OSError where the system gives no further thread.
+    Raises OSError if the system gives no further thread.
     """
     call = asyncio.get_running_loop().call_soon_threadsafe
 
@@ -139,7 +140,7 @@ def start_thread(body: Callable[[], T], on_done: Callable[[T | None, OSError | N
 
 
 def begin_thread(thread: threading.Thread) -> None:
-    """Start a thread; raise OSError where the system gives no further one."""
+    """Start a thread; raise OSError if the system gives no further one."""
     try:
         thread.start()
     except RuntimeError as error:

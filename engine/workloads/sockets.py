@@ -1,4 +1,4 @@
-"""Set up the socket of a data connection, and read back what the kernel granted."""
+"""Set up the socket of a data connection, and read back the options that the kernel granted."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from ..host.event_loop import connect_socket
 from ..host.happy_eyeballs import resolvable
 from ..host.tcp_info import read_tcp_info
 from ..model.plan import Direction, End, Mode, SocketOptions
-from ..model.socket_info import SocketInfo
+from ..model.session_counters import SocketInfo
 
 # Linux keeps, and reports, twice the size asked for: half is for its own book-keeping (socket(7)).
 _REPORTED_FACTOR: Final = 2 if sys.platform == "linux" else 1
@@ -28,8 +28,8 @@ _SO_MAX_PACING_RATE: Final = 47  # asm-generic/socket.h; the socket module has n
 # Otherwise a test of latency under load would measure its own send buffers (draft-ietf-ippm-responsiveness-09).
 _UNSENT_MS: Final = 5
 _FIRST_UNSENT_BYTES: Final = 128 * 1024  # until the rate is known
-_LEAST_UNSENT_BYTES: Final = 16 * 1024
-_MOST_UNSENT_BYTES: Final = 2**31 - 1
+_MIN_UNSENT_BYTES: Final = 16 * 1024
+_MAX_UNSENT_BYTES: Final = 2**31 - 1
 LINK_PAUSE_S: Final = 0.02  # between two tries to connect while the link is away
 # Longer than the control connection may be silent (control/keepalive.py): a lost host is the better reason.
 _LINK_PATIENCE_NS: Final = 5_000_000_000
@@ -42,7 +42,7 @@ _ABORT: Final = struct.pack("ii", 1, 0)
 def is_link_away(error: OSError, waited_ns: int, *, is_reachable: bool = True) -> bool:
     """Return whether a connection failed for want of a link that may return, and has not waited for too long.
 
-    `is_reachable` False where no connection to that port has succeeded yet: an unreachable host may be a firewall.
+    `is_reachable` False if no connection to that port has succeeded yet: an unreachable host may be a firewall.
     """
     return waited_ns < _LINK_PATIENCE_NS and error.errno in (UNREACHABLE if is_reachable else _NO_ROUTE)
 
@@ -62,7 +62,7 @@ async def connect(sock: socket.socket, address: tuple[Any, ...], *, is_reachable
 
 
 def prepare(sock: socket.socket, window_bytes: int | None, options: SocketOptions) -> None:
-    """Set a data socket up, before it connects or once it is accepted; OSError where the kernel declines.
+    """Set a data socket up, before it connects or once it is accepted; OSError if the kernel declines.
 
     Closing aborts (SO_LINGER 0): after the last sample the bytes in the buffers are of no use, and a slow link
     would carry them for seconds into the next run.
@@ -73,12 +73,12 @@ def prepare(sock: socket.socket, window_bytes: int | None, options: SocketOption
 
 
 def abort_at_close(sock: SocketType) -> None:
-    """Let the close of a socket reset the connection and drop what is unsent (SO_LINGER, socket(7))."""
+    """Let the close of a socket reset the connection and drop unsent bytes (SO_LINGER, socket(7))."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
 
 
 def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptions) -> None:
-    """Set a socket's buffers and options; OSError where the kernel declines. Accepted sockets inherit them."""
+    """Set a socket's buffers and options; OSError if the kernel declines. Accepted sockets inherit them."""
     if window_bytes is not None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, window_bytes)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window_bytes)
@@ -95,7 +95,7 @@ def set_options(sock: SocketType, window_bytes: int | None, options: SocketOptio
 def set_pacing(sock: SocketType, bit_s: int) -> None:
     """Limit the rate at which a socket sends; TCP spaces its packets itself, whatever the queueing discipline.
 
-    Raises OSError where the system has no such option (socket(7), SO_MAX_PACING_RATE).
+    Raises OSError if the system has no such option (socket(7), SO_MAX_PACING_RATE).
     """
     if sys.platform != "linux":
         raise OSError("this system does not limit the rate of a connection")
@@ -107,19 +107,19 @@ def set_pacing(sock: SocketType, bit_s: int) -> None:
 
 
 def unsent_limit_bytes(delivery_bit_s: int | None) -> int:
-    """Return how many bytes a sender at some rate may keep unsent, to be ready for the next acknowledgement."""
+    """Return the bytes that a sender at a rate may keep unsent, to be ready for the next acknowledgement."""
     if delivery_bit_s is None:
         return _FIRST_UNSENT_BYTES
-    return max(_LEAST_UNSENT_BYTES, delivery_bit_s // 8 * _UNSENT_MS // 1_000)
+    return max(_MIN_UNSENT_BYTES, delivery_bit_s // 8 * _UNSENT_MS // 1_000)
 
 
 def set_unsent_limit(sock: SocketType, most_bytes: int) -> None:
-    """Have a socket take no more while so much of what it holds has not been sent (TCP_NOTSENT_LOWAT, tcp(7)).
+    """Have a socket take no more while this much of its buffer is unsent (TCP_NOTSENT_LOWAT, tcp(7)).
 
-    Nothing where the system has no such option.
+    Nothing if the system has no such option.
     """
     with contextlib.suppress(OSError, AttributeError):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, min(most_bytes, _MOST_UNSENT_BYTES))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, min(most_bytes, _MAX_UNSENT_BYTES))
 
 
 def drop_default_congestion(options: SocketOptions, family: int) -> SocketOptions:
@@ -133,7 +133,7 @@ def drop_default_congestion(options: SocketOptions, family: int) -> SocketOption
 def bind_source(sock: SocketType, options: SocketOptions, port: int | None = None) -> None:
     """Bind a socket to the source address and device of the options, and to a local port, before it connects.
 
-    Raises OSError where the system does not allow it.
+    Raises OSError if the system does not allow it.
     """
     if options.device is not None:
         if not hasattr(socket, "SO_BINDTODEVICE"):
@@ -150,7 +150,7 @@ def bind_source(sock: SocketType, options: SocketOptions, port: int | None = Non
 def local_address(text: str, port: int) -> tuple[Any, ...]:
     """Return the socket address of an IP address of this machine; the interface after `%` becomes its scope.
 
-    Raises OSError where this machine has no such interface.
+    Raises OSError if this machine has no such interface.
     """
     host = resolvable(text)
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0][4]
@@ -160,7 +160,7 @@ _cached_address = lru_cache(local_address)  # crr binds each connection
 
 
 def set_dscp(sock: SocketType, dscp: int) -> None:
-    """Set the DSCP of what a socket sends (RFC 2474), without ECN marks."""
+    """Set the DSCP of a socket's packets (RFC 2474), without ECN marks."""
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, dscp << 2)
         # Packets to an IPv4 peer on a socket of both families take the other option.
@@ -179,14 +179,14 @@ def _set_congestion(sock: SocketType, name: str) -> None:
 
 
 def set_congestion(sock: SocketType, name: str) -> None:
-    """Choose a congestion control, whose module the kernel loads; raise OSError where it refuses."""
+    """Choose a congestion control, whose module the kernel loads; raise OSError if it refuses."""
     if not hasattr(socket, "TCP_CONGESTION"):
         raise OSError("this system has no choice of congestion control")
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
 
 
 def available_congestion_controls() -> list[str]:
-    """Return the congestion controls that are built in or loaded; empty where the system does not name them."""
+    """Return the congestion controls that are built in or loaded; empty if the system does not name them."""
     try:
         return _CONGESTION_CONTROLS.read_text(encoding="ascii").split()
     except OSError:
@@ -211,7 +211,7 @@ def granted_window(sock: socket.socket, *, is_sender: bool) -> int:
 def supported_mode(requested: Mode | None) -> Mode:
     """Return the requested mode if this system supports it, else copy.
 
-    A filter of system calls, as containers have them, may deny what the kernel can.
+    A container's filter of system calls may deny what the kernel supports.
     """
     if requested is None or sys.platform != "linux":
         return Mode.COPY
@@ -228,7 +228,7 @@ def _is_sendfile_denied() -> bool:
 
 
 def _is_discard_denied() -> bool:
-    """Return whether bytes cannot be received without a copy; a pair of sockets has none to receive."""
+    """Return whether bytes cannot be received without a copy; tested with a pair of sockets without data."""
     one, other = socket.socketpair()
     with one, other:
         one.setblocking(False)
@@ -249,7 +249,7 @@ def read_socket_info(
     mode: Mode,
     granted_bytes: int | None = None,
 ) -> SocketInfo:
-    """Return what the kernel granted an open data connection.
+    """Return the options that the kernel granted an open data connection.
 
     Args:
         sock: The connection.

@@ -19,7 +19,7 @@ from ..model.plan import SECOND_NS, Mode
 from .session import PIECE_BYTES, ReceivingSession, SendingSession, SessionContext, WorkerResources
 from .socket_io import SocketThread
 
-# A sender of small blocks wakes the receiver for each block. Where a session is so fast that this many bytes take
+# A sender of small blocks wakes the receiver for each block. If a session is so fast that this many bytes take
 # but a fraction of a millisecond, poll for them saves wake-ups: at blocks of 128 KiB on loopback, threads at
 # both ends, 41 Gb/s at 0.35 ms/MiB with it, and 36 at 0.42 without, ten rounds of each in turn. A receiver that
 # discards has little else to do: 0.17 ms/MiB with it in blocks of 1 MiB, and 0.23 without, eight rounds. One that
@@ -46,7 +46,7 @@ class StreamSender(SendingSession):
             self._send = partial(os.sendfile, self._fd, payload.fd, 0, payload.size_bytes)
 
     def refresh(self) -> None:
-        """Store the counters, and continue where the budget has bytes again."""
+        """Store the counters, and continue if the budget has bytes again."""
         if self._is_finishing:  # the end of the stream counts as an acknowledged byte
             return
         super().refresh()
@@ -54,7 +54,7 @@ class StreamSender(SendingSession):
             self._resume()
 
     def limit_rate(self, bit_s: int, interval_ns: int) -> None:
-        """Send at most so fast from now on."""
+        """Send at most at this rate from now on."""
         was_fast = self._pace is None
         super().limit_rate(bit_s, interval_ns)
         if self._pace is not None:
@@ -79,7 +79,7 @@ class StreamSender(SendingSession):
             self._loop.remove_writer(self._sock)
 
     def finish_sending(self) -> None:
-        """Send no further block, and end the stream behind what is on its way. Its counts stay as they are."""
+        """Send no further block, and end the stream behind the data on their way. Its counts stay as they are."""
         self._is_finishing = True
         self.stop_sending()
         if not self._has_thread:
@@ -102,7 +102,7 @@ class StreamSender(SendingSession):
         self._loop.add_writer(self._sock, self._send_once if self._budget is None else self._send_budget_once)
 
     def _send_in_pieces(self) -> None:
-        """Send what is due at the pace of a slow session, and look again later."""
+        """Send the bytes that are due at the pace of a slow session, and continue later."""
         pace = self._pace
         if self._closed or self._is_stopping:
             return
@@ -120,7 +120,7 @@ class StreamSender(SendingSession):
             self._loop.call_later(pace.wait_ns / SECOND_NS, self._send_in_pieces)
 
     def _send_piece(self, most: int) -> int:
-        """Send at most so many bytes of the block, and of the budget; return how many the kernel took."""
+        """Send at most this many bytes of the block, and of the budget; return how many the kernel took."""
         if not self._unsent_bytes:
             size = self._payload.size_bytes
             self._unsent_bytes = size if self._budget is None else self._budget.take(size)
@@ -155,9 +155,9 @@ class StreamSender(SendingSession):
             self._handle_error(error)
 
     def _send_budget(self) -> bool:
-        """Send a block, what is left of one, or as much as the budget allows; return False where that is nothing.
+        """Send a block, the rest of one, or as much as the budget allows; return False if that is nothing.
 
-        Each session carries whole blocks but for the last: some receivers count no others.
+        Each session carries whole blocks but for the last: some receivers count only those.
         """
         budget, payload = self._budget, self._payload
         if not self._unsent_bytes and budget is not None:
@@ -179,7 +179,7 @@ class StreamSender(SendingSession):
 def receive_pieces(buffer: memoryview) -> list[memoryview]:
     """Return pieces that add up to the size of a buffer and are all the same memory, for one scattering read.
 
-    As where payload is sent, a piece stays in a core's own cache where the buffer does not. On loopback one
+    As where payload is sent, a piece stays in a core's own cache, and the buffer does not. On loopback one
     session received 55 Gb/s of copied payload into 1 MiB and 61 into pieces of 64 KiB; out of a file 75 into
     512 KiB and 92 into such pieces, eleven rounds of each in turn.
     """

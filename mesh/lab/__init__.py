@@ -1,5 +1,4 @@
 """A mesh on emulated hosts of this machine. Public: `mesh_lab` (open_mesh_lab, MeshLab).
 
-Its `mesh_keeper` joins the hosts of engine/lab with switches, and runs a `dask_cluster` on them, on loopback with
-`dask_credentials`.
+Its `mesh_keeper` joins the hosts of engine/lab with switches, and runs a `dask_cluster` on them.
 """

@@ -1,7 +1,7 @@
 """`python -m linkgauge.mesh.lab.mesh_keeper`: the process that keeps emulated hosts and the Dask cluster on them.
 
-It stays in a namespace that is connected to the switch in the middle. The scheduler and the person's commands run
-beside it, and a worker in each host's namespace. Where this machine allows no namespaces, the hosts are addresses
+It stays in a namespace that is connected to the switch in the middle. The scheduler and the user's commands run
+beside it, and a worker runs in each host's namespace. If this machine allows no namespaces, the hosts are addresses
 of its loopback.
 """
 
@@ -15,14 +15,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
-from ...engine.lab.devices import check_tools
-from ...engine.lab.keeper import BaseKeeper, keep
-from ...engine.lab.mesh_spec import HUB_ADDRESS, LabHost, MeshLabSpec
+from ...engine.lab.devices import check_tools, connect_host, connect_switches, create_switch
+from ...engine.lab.hosts_spec import HUB_ADDRESS, LabHost, MeshLabSpec
+from ...engine.lab.link_keeper import BaseKeeper, keep
 from ...engine.lab.namespaces import NetworkNamespace, create_privileged_namespace
-from ...engine.lab.switches import connect_host, connect_switches, create_switch
 from ...engine.model.errors import LabError, LabUnavailable
-from .dask_cluster import SETTINGS, DaskScheduler, Protocol, check_dask, scheduler_command, worker_command
-from .dask_credentials import create_credentials
+from .dask_cluster import (
+    SETTINGS,
+    DaskScheduler,
+    Protocol,
+    check_dask,
+    create_credentials,
+    scheduler_command,
+    worker_command,
+)
 
 _HUB: Final = "hub0"
 _LOOPBACK_HUB: Final = "127.0.0.1"
@@ -62,7 +68,7 @@ class MeshKeeper(BaseKeeper):
         return bool(self.namespaces)
 
     def build(self) -> dict[str, Any]:
-        """Build hosts and cluster; return the scheduler's address, the workers' pids, and notes for a person."""
+        """Build hosts and cluster; return the scheduler's address, the workers' pids, and notes for the user."""
         if self.is_emulated:
             self._build_network()
         scheduler = self._start_scheduler()
@@ -78,7 +84,7 @@ class MeshKeeper(BaseKeeper):
         }
 
     def take_down(self) -> None:
-        """End everything that runs in the lab, and remove the files of it."""
+        """End everything that runs in the lab, and remove its files."""
         super().take_down()
         self._resources.close()
 
@@ -119,8 +125,8 @@ class MeshKeeper(BaseKeeper):
         return self._folder / f"{number}.log"
 
     def _wait_for(self, ask: Callable[[], T | None]) -> T:
-        """Return an answer once there is one; LabError if a program of the lab ends meanwhile."""
-        while (answer := ask()) is None:  # the process that wants the lab has a deadline for all of it
+        """Return an answer once there is one; raise LabError if a program of the lab ends before."""
+        while (answer := ask()) is None:  # the process that opens the lab has a deadline for all of it
             for number, (name, program) in enumerate(self._programs.items()):
                 if program.poll() is not None:
                     lines = self._log_of(number).read_text(encoding="utf-8", errors="replace").splitlines()

@@ -1,7 +1,7 @@
-"""Use of emulated hosts: `with open_mesh_lab(spec) as lab: lab.run([..., "mesh", "--scheduler", lab.scheduler])`.
+"""Emulated hosts: `with open_mesh_lab(spec) as lab: lab.run([..., "mesh", "--scheduler", lab.scheduler])`.
 
-Each host is a network namespace with a Dask worker in it; the scheduler and the commands are in one of their own.
-Everything disappears with the keeper, and the keeper with this process.
+Each host is a network namespace with a Dask worker in it. The scheduler and the commands have one of their own.
+Everything disappears with the keeper, and the keeper ends with this process.
 """
 
 import logging
@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.lab.keeper_process import KeptLab, command_beside, start_keeper
-from ...engine.lab.mesh_spec import MeshLabSpec
+from ...engine.lab.hosts_spec import MeshLabSpec
+from ...engine.lab.kept_lab import KeptLab, command_beside, start_keeper
 
 _KEEPER: Final = f"{__package__}.mesh_keeper"
 _BUILD_DEADLINE_S: Final = 30.0
-_HOST_DEADLINE_S: Final = 4.0  # for each host in addition: importing Dask takes a busy core a second or two
+_HOST_DEADLINE_S: Final = 4.0  # more for each host: a busy core takes a second or two to import Dask
 _log = logging.getLogger(__name__)
 
 
@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 class MeshLab(KeptLab):
     """Emulated hosts that are up. Commands run beside the scheduler, where every host can be reached.
 
-    `workers` has the process of each host's worker. Without `is_emulated` the hosts are addresses of loopback, and
-    `settings`, the environment of Dask's clients, has the files that prove that they belong to the lab.
+    `workers` has the pid of each host's worker. Without `is_emulated` the hosts are addresses of loopback, and
+    `settings` (the environment of Dask's clients) names the certificate that proves that they belong to the lab.
     """
 
     spec: MeshLabSpec
@@ -34,7 +34,7 @@ class MeshLab(KeptLab):
     is_emulated: bool
 
     def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-        """Run a command beside the scheduler, as `KeptLab.run` does, with what Dask's clients need."""
+        """Run a command beside the scheduler, as `KeptLab.run` does, with the settings of Dask's clients."""
         return KeptLab.run(self, command, {**self.settings, **(environment or {})})
 
     def host_command(self, name: str, command: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""A Dask cluster for one mesh on hosts that ssh reaches. Public: `ssh_cluster` (`start_ssh_cluster`).
+"""A mesh on hosts that ssh reaches. Public: `ssh_mesh` (open_ssh_mesh), `ssh_cluster` (start_ssh_cluster).
 
-Within: `ssh_process` (a scheduler or worker, seen from here) and `dask_process` (what runs on the host).
+Within: `ssh_process` (a scheduler or worker, at this end of ssh), `dask_process` (the program on the host).
 """

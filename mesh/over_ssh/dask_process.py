@@ -1,8 +1,8 @@
 """`python -m linkgauge.mesh.over_ssh.dask_process`: a scheduler or worker of Dask on a host that ssh reaches.
 
-Its order is a line of JSON on standard input (`ssh_process` writes it). So the cluster's private key is neither in
-a command line, which others on the host could read, nor in the environment, nor in a file that would stay there.
-The process ends when its standard input does: with the ssh session, whatever has become of the command.
+It reads its order as a line of JSON from standard input (`ssh_process` writes it). So the cluster's private key is
+neither in a command line, which others on the host could read, nor in the environment, nor in a file that would
+stay there. The process ends with its standard input, and so with the ssh session, however the command ended.
 """
 
 import json
@@ -14,7 +14,7 @@ import time
 from typing import Final
 
 _MAX_ORDER: Final = 1_000_000
-_END_S: Final = 5.0  # for Dask to end in order
+_END_S: Final = 5.0  # for Dask, to end in order
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _end_with_session() -> None:
-    """Wait for the end of standard input, then end this process: a worker would wait for a scheduler for ever."""
+    """End this process with its standard input: a worker would wait for a scheduler for ever."""
     while os.read(sys.stdin.fileno(), 4_096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

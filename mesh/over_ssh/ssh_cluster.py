@@ -1,8 +1,8 @@
 """A Dask cluster that is started over ssh for one mesh: which hosts can take part, and their processes.
 
 Dask's SpecCluster starts the scheduler and the workers (`ssh_process`), as SSHCluster does, but with a name and an
-address for each worker, and with a key of this cluster alone. Before, every host is asked by itself: SSHCluster
-gives up all hosts for one that does not answer. ~/.ssh/config and known_hosts apply as asyncssh reads them.
+address for each worker, and with a key of this cluster alone. Each host is asked first, by itself: SSHCluster gives
+up all hosts if one does not answer. ~/.ssh/config and known_hosts apply as asyncssh reads them.
 """
 
 import asyncio
@@ -17,7 +17,14 @@ from ipaddress import ip_address
 from typing import Any, Final, cast
 
 from ... import __version__
-from ...engine.model.errors import ClusterError, ExtraMissing, PlanError, explain_extra, make_printable
+from ...engine.model.errors import (
+    ClusterError,
+    ExtraMissing,
+    PlanError,
+    explain_extra,
+    explain_os_error,
+    make_printable,
+)
 from ..cluster import NIC, Cluster, connect_cluster, import_dask, open_client
 from ..events import CellFailure, FailureCode, HostLost
 from ..plan import MIN_HOSTS, Host
@@ -25,9 +32,9 @@ from ..plan import MIN_HOSTS, Host
 _LOGIN_DEADLINE_S: Final = 15.0
 _CHECK_DEADLINE_S: Final = 45.0
 _WORKERS_DEADLINE_S: Final = 10.0
-_IDLE_S: Final = 300  # a scheduler whose coordinator was killed ends after it, and its workers with it
+_IDLE_S: Final = 300  # then the scheduler of a killed coordinator ends, and its workers with it
 _MAX_TEXT: Final = 200
-# Of the processes there. Lock files would stay on the hosts.
+# For the processes there. Lock files would stay on the hosts.
 _SETTINGS: Final = {"distributed.worker.use-file-locking": False, "distributed.comm.default-scheme": "tls"}
 _CHECK: Final = "import linkgauge, distributed, linkgauge.mesh.host_tasks; print(linkgauge.__version__)"
 _log = logging.getLogger(__name__)
@@ -38,7 +45,7 @@ async def start_ssh_cluster(hosts: Sequence[Host], *, remote_python: str | None 
     """Start a scheduler on the first host that ssh reaches and a worker on each; end them afterwards.
 
     Hosts that ssh cannot reach, or that have no linkgauge with Dask, are lost. `remote_python` is the interpreter
-    there, by default of the same path as this one. Raises ClusterError where fewer than two hosts are left.
+    there, by default at the path of this one. Raises ClusterError if fewer than two hosts are left.
     """
     async with start_processes(hosts, remote_python) as (scheduler, found, lost):
         async with open_client(scheduler) as client:
@@ -55,7 +62,7 @@ async def start_ssh_cluster(hosts: Sequence[Host], *, remote_python: str | None 
 async def start_processes(
     hosts: Sequence[Host], remote_python: str | None
 ) -> AsyncGenerator[tuple[str, tuple[Host, ...], tuple[HostLost, ...]]]:
-    """Start a scheduler and workers; yield its address, the hosts that have a worker, and those that are lost."""
+    """Start a scheduler and workers; yield its address, the hosts with a worker, and the lost hosts."""
     import_dask()
     asyncssh = _import_asyncssh()
     python = remote_python or sys.executable
@@ -94,7 +101,7 @@ def _import_asyncssh() -> Any:
 
 
 async def _ask(asyncssh: Any, host: Host, python: str) -> Host | HostLost:
-    """Log in to a host and return it with its address; or why no worker can run there."""
+    """Log in to a host and return it with its address, or the reason why no worker can run there."""
     try:
         async with asyncio.timeout(_LOGIN_DEADLINE_S):
             connection = await asyncssh.connect(*_target(host)[0], **_target(host)[1])
@@ -103,11 +110,12 @@ async def _ask(asyncssh: Any, host: Host, python: str) -> Host | HostLost:
             answer = await connection.run(command, check=False, encoding="utf-8", errors="replace")
     except TimeoutError:
         return _lost(host, FailureCode.NO_ANSWER, "ssh timed out")
-    except (OSError, ValueError, asyncssh.Error) as error:  # ValueError: of ~/.ssh/config, a key file, a name
-        return _lost(host, FailureCode.UNREACHABLE, f"ssh: {error}")
+    except (OSError, ValueError, asyncssh.Error) as error:  # ValueError: ~/.ssh/config, a key file, a name
+        reason = explain_os_error(error) if isinstance(error, OSError) else error
+        return _lost(host, FailureCode.UNREACHABLE, f"ssh: {reason}")
     words = str(answer.stdout).split()
     if answer.exit_status or not words:
-        reason = (str(answer.stderr).strip().splitlines() or ["it ended"])[-1]
+        reason = (str(answer.stderr).strip().splitlines() or ["it printed nothing"])[-1]
         return _lost(host, FailureCode.FAILED, f"{python} there cannot import linkgauge with Dask: {reason}")
     if words[-1] != __version__:
         return _lost(host, FailureCode.FAILED, f"it has linkgauge {words[-1]}; install {__version__} there too")
@@ -126,7 +134,7 @@ def _lost(host: Host, code: FailureCode, text: str) -> HostLost:
 
 
 def _read_address(words: Sequence[str]) -> str | None:
-    """Return the address at which sshd was reached, the third word of SSH_CONNECTION; None for what is none."""
+    """Return the address of the sshd, the third word of SSH_CONNECTION; None if it is not an address."""
     try:
         return str(ip_address(words[2].partition("%")[0])) if len(words) == 5 else None
     except ValueError:
@@ -134,7 +142,7 @@ def _read_address(words: Sequence[str]) -> str | None:
 
 
 def _separate_same_hosts(hosts: Sequence[Host]) -> tuple[list[Host], list[HostLost]]:
-    """Return the hosts of different addresses, and as lost those whose address an earlier one has."""
+    """Return the hosts with different addresses, and as lost those with the address of an earlier one."""
     first: dict[str, Host] = {}
     found: list[Host] = []
     lost: list[HostLost] = []
@@ -143,12 +151,13 @@ def _separate_same_hosts(hosts: Sequence[Host]) -> tuple[list[Host], list[HostLo
         if earlier is host:
             found.append(host)
         else:
-            lost.append(_lost(host, FailureCode.FAILED, f"it has the address of {earlier.name}, {host.address}"))
+            both = "" if earlier.name == host.address else f": both have the address {host.address}"
+            lost.append(_lost(host, FailureCode.FAILED, f"it is the same host as {earlier.name}{both}"))
     return found, lost
 
 
 def _keep_reachable(hosts: Sequence[Host]) -> tuple[Host, ...]:
-    """Return the hosts; an address of loopback stays only where all have one: others would not reach it."""
+    """Return the hosts. If not all have addresses of loopback, these go: others would not reach them."""
     local = [host for host in hosts if host.address is not None and ip_address(host.address).is_loopback]
     if len(local) == len(hosts):
         return tuple(hosts)
@@ -163,11 +172,11 @@ async def _spec_cluster(hosts: Sequence[Host], python: str) -> AsyncGenerator[An
 
     credentials = _create_credentials()
     scheduler, workers = _describe_processes(hosts, python, {**credentials, **_SETTINGS})
-    with config.set(credentials):  # of this process's connections, too
+    with config.set(credentials):  # for the connections of this process, too
         cluster: Any = SpecCluster(workers, scheduler, asynchronous=True, name="linkgauge")
         try:
             await cluster
-        except Exception as error:  # Dask raises plain ones where a process does not start
+        except Exception as error:  # Dask raises a plain one if a process does not start
             await _end(cluster)
             text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT] or type(error).__name__
             raise ClusterError(f"Dask did not start over ssh: {text}") from error
@@ -180,7 +189,7 @@ async def _spec_cluster(hosts: Sequence[Host], python: str) -> AsyncGenerator[An
 def _describe_processes(
     hosts: Sequence[Host], python: str, config: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return what SpecCluster starts: a scheduler on the first host, and a worker on each, by its name."""
+    """Return the processes for SpecCluster: a scheduler on the first host, and a worker on each, by name."""
     from .ssh_process import SshProcess, SshScheduler, SshWorker
 
     def describe(process: type[SshProcess], host: Host, opts: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +208,7 @@ def _describe_processes(
 def _create_credentials() -> dict[str, Any]:
     """Return Dask's configuration with a key and a certificate of this cluster alone.
 
-    Without them, whoever reaches the scheduler's port could run code on every host.
+    Without them, anyone who reaches the scheduler's port could run code on every host.
     """
     from distributed import security
 
@@ -213,13 +222,13 @@ def _create_credentials() -> dict[str, Any]:
 
 
 async def _end(cluster: Any) -> None:
-    """End the processes; what has ended already, or a host that has gone, keeps nothing from ending."""
+    """End the processes, also if some have ended already or a host is lost."""
     processes = [*cluster.workers.values(), cluster.scheduler]
     try:
         async with asyncio.timeout(_LOGIN_DEADLINE_S):
             await cluster.close()
     except Exception as error:  # noqa: BLE001 - assertions of Dask included
         _log.debug("the Dask cluster was not closed: %s", error)
-    for process in processes:  # Dask closes none of them where its scheduler has gone before
+    for process in processes:  # Dask closes none of them if its scheduler has gone before
         with contextlib.suppress(Exception):
             await process.close()

@@ -1,7 +1,7 @@
 """A scheduler or worker of Dask on a host that ssh reaches, as a process of a SpecCluster.
 
-Dask's own (`distributed.deploy.ssh`) writes its whole configuration into a command line, which everybody on the
-host can read: the private key of the cluster must not be there.
+Dask's own process (`distributed.deploy.ssh`) writes its whole configuration into a command line. Every user of the
+host can read that, so the cluster's private key must not be there.
 """
 
 import asyncio
@@ -13,26 +13,26 @@ import asyncssh
 from distributed.core import Status
 from distributed.deploy.ssh import Process
 
-from ...engine.model.errors import ClusterError
+from ...engine.model.errors import ClusterError, explain_os_error
 
-_START_DEADLINE_S: Final = 60.0  # importing Dask takes a busy host some seconds
+_START_DEADLINE_S: Final = 60.0  # a busy host takes some seconds to import Dask
 _KEPT_LINES: Final = 5
 
 
 class SshProcess(Process):
-    """One process: `start` logs in, starts it and returns once it says its address.
+    """One process: `start` logs in, starts it, and returns once it has printed its address.
 
     Args:
-        host: what ssh knows the host by.
+        host: the host's name for ssh.
         login: further arguments of `asyncssh.connect`.
         python: the interpreter there.
-        order: what `dask_process` reads, without the arguments.
-        arguments: those of the process.
+        order: the order for `dask_process`, without the arguments.
+        arguments: the arguments of the process.
     """
 
     DASK_CLASS: str
     SIGN: str
-    """What the process writes before its address."""
+    """The process prints this before its address."""
 
     def __init__(
         self,
@@ -75,10 +75,9 @@ class SshScheduler(SshProcess):
 
 
 class SshWorker(SshProcess):
-    """A worker. SpecCluster gives it the scheduler's address, and a name that the order has already.
+    """A worker. SpecCluster passes the scheduler's address, and a name that the order has already.
 
-    One that does not start says why in `problem`, and counts as started for SpecCluster, which would give up all
-    workers for it.
+    If it does not start, `problem` says why. SpecCluster then takes it as started: it would give up all workers.
     """
 
     DASK_CLASS = "distributed.Worker"
@@ -96,7 +95,8 @@ class SshWorker(SshProcess):
         except TimeoutError:
             self.problem = f"its Dask worker did not start within {_START_DEADLINE_S:g} s"
         except (OSError, ValueError, ClusterError, asyncssh.Error) as error:
-            self.problem = f"its Dask worker did not start: {error}"
+            reason = explain_os_error(error) if isinstance(error, OSError) else error
+            self.problem = f"its Dask worker did not start: {reason}"
         if self.problem is not None:
             await self.close()
             self.status = Status.running

@@ -1,9 +1,9 @@
-"""What a mesh's figures say: which hosts, groups and paths are slow or lossy, what to measure again, what changed.
+"""The diagnosis of a mesh: which hosts, groups and paths are slow or lossy, what to measure again, what changed.
 
-Public: `find_faults`, `cells_to_recheck`, `compare_meshes`, `order_hosts`. Within:
-`relative_rates` (cells as shares of what is expected), `usual_rate` (the rate of healthy cells, their scatter),
-`suspects` (the cells of each possible cause), `explanation` (the fewest causes), `losses` (what loses packets
-without being slow), `findings` (what is said of them).
+Public: `find_faults`, `cells_to_recheck`, `compare_meshes`, `order_hosts`. The others are steps on the way:
+`relative_rates` (cells as shares of their expected rates), `usual_rate` (the rate of healthy cells, their scatter),
+`suspected_causes` (the cells of each possible cause), `explanation` (the fewest causes that explain slow cells),
+`losses` (hosts and paths that lose packets without being slow), `findings` (names slow hosts, groups and paths).
 Knows neither Dask nor an event loop.
 """
 

@@ -1,8 +1,8 @@
 """The comparison of a mesh with an earlier one of the same hosts: slower and faster hosts, groups, paths.
 
-Pure. Each cell's rate is divided by its earlier one, and these shares are read as those of expected rates are, with
-what was measured again alone: a path that this clears in its own mesh is cleared here. A cell that something else
-held back before, and does so still, shows nothing of a new cause: it is left out.
+Pure. Each cell's rate is divided by its earlier rate, and these shares are read like shares of expected rates,
+together with the cells measured again alone: a path that this clears in its own mesh is cleared here. A cell that
+something else slowed down before, and still does, shows nothing of a new cause: it is left out.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from .findings import find_faults, read_matrix
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """A cell that both meshes measured: its values in the same unit, and the change in percent of the first.
+    """A cell that both meshes measured: its values in the same unit, and the change in percent of the first value.
 
     `percent` is None if nothing arrived in the first.
     """
@@ -38,12 +38,12 @@ class MeshComparison:
 
     Args:
         before: the group of the first mesh.
-        after: that of the second.
+        after: the group of the second mesh.
         cells: the cells that both measured, in the order of the second's hosts.
         percent: the median change of these, in percent; None without any.
-        slower: what is slower than before, each cause once; ALL if it is everything. `less_percent` is relative to
-            the first mesh, or to the change of the other cells.
-        faster: what is faster than before: `less_percent` says how much less it was in the first mesh.
+        slower: the parts that are slower than before, each cause once; ALL for everything. `less_percent` is
+            relative to the first mesh, or to the change of the other cells.
+        faster: the parts that are faster than before. `less_percent` says how much slower they were.
         hosts_missing: hosts that only the first mesh has.
         hosts_added: hosts that only the second has.
     """
@@ -59,7 +59,7 @@ class MeshComparison:
 
 
 def compare_meshes(before: MeshMatrix, after: MeshMatrix) -> MeshComparison:
-    """Return the second mesh against the first. Rates are compared with rates, transactions with transactions."""
+    """Compare the second mesh with the first: rates with rates, and transactions with transactions."""
     changes = tuple(_changes(before, after))
     percents = [change.percent for change in changes if change.percent is not None]
     names = [{host.name: None for host in matrix.hosts} for matrix in (before, after)]
@@ -94,7 +94,7 @@ def _have_same_unit(earlier: CellFigure, figure: CellFigure) -> bool:
 
 
 def _comparable(earlier: CellFigure, figure: CellFigure) -> float | None:
-    """Return the earlier value of a cell's first test if it has the unit of the other one."""
+    """Return the earlier value of a cell's first test; None if the units differ."""
     return earlier.first_value if _have_same_unit(earlier, figure) else None
 
 
@@ -122,7 +122,7 @@ def _shares(base: MeshMatrix, other: MeshMatrix) -> MeshMatrix:
 
 
 def _held_back(base: MeshMatrix, other: MeshMatrix) -> set[Cell]:
-    """Return the cells that a host or a group slows down in the first matrix, and not more in the second."""
+    """Return the cells that a host or a group slows down in the first matrix, and no more in the second."""
     reading = read_matrix(base)
     cells: set[Cell] = set()
     if reading is None:

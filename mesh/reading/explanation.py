@@ -1,9 +1,9 @@
 """The fewest causes that explain which cells of a mesh are slow.
 
-Pure. A rate is that of the slowest part: the sender, the receiver, what is between their groups. The cause that
-explains most of the slowness is taken first; what it explains speaks for no other cause. The delays of transactions
-add up: with two causes, such a cell is slower than with either. A joint between groups has one rate for all pairs
-that cross it at a time: its cells differ by how many these were.
+Pure. The slowest part decides a rate: the sender, the receiver, or the path between their groups. The cause that
+explains most of the slowness is taken first; the cells that it explains are no evidence for another cause. The
+delays of transactions add up: with two causes, such a cell is slower than with either. A joint between groups has
+one rate for all pairs that cross it at the same time: its cells differ by the number of these pairs.
 """
 
 import heapq
@@ -16,14 +16,14 @@ from typing import Final
 
 from ..figures import MeshFindingCode
 from .relative_rates import RelativeRates
-from .suspects import Suspect, find_suspects
+from .suspected_causes import Suspect, find_suspects
 
 LEAST_SLOWNESS: Final = 0.08  # of a cause, as a difference of logarithms: 8 % less
-_FAR: Final = 5.0  # standard deviations: a cell further away says no more than this
-_NEW: Final = 3.0  # standard deviations below what causes explain: something else slows this cell down
-_CONTRADICTION: Final = 3.0  # a cell that is not slow speaks against a cause more than a slow one for it
-_COST: Final = 10.0  # of a cause: how much likelier it must make the cells, as a logarithm
-# What pairs share has two parameters, and must explain more; its own slowness is that of its fastest cells.
+_FAR: Final = 5.0  # standard deviations: a cell further away tells no more than this
+_NEW: Final = 3.0  # standard deviations below the explained slowness: something else slows this cell down
+_CONTRADICTION: Final = 3.0  # a cell that is not slow counts more against a cause than a slow one for it
+_COST: Final = 10.0  # of a cause: how much more likely it must make the cells, as a logarithm
+# A shared part has two parameters, and must explain more. Its own slowness is that of its fastest cells.
 _SHARED_COST: Final = 2.0
 _LEAST_SHARED: Final = 0.16  # 15 % less for a single pair: a joint of a line's rate is slow for several pairs only
 _SHARED_LEVELS: Final = (0.7, 0.85, 0.95, 1.0)
@@ -36,9 +36,9 @@ _NORMAL: Final = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What slows cells down, and by how much: `slowness` is a negative difference of logarithms.
+    """A cause that slows cells down, and by how much: `slowness` is a negative difference of logarithms.
 
-    Pairs that share a joint at the same time are slower still, by up to `depth`; 0 for what nobody shares.
+    Pairs that share a joint at the same time are slower still, by up to `depth`; it is 0 if no pairs share it.
     """
 
     suspect: Suspect
@@ -47,7 +47,7 @@ class Cause:
 
     @property
     def lowest(self) -> float:
-        """The slowest that a cell can be by this cause."""
+        """The lowest distance that this cause can give a cell."""
         return self.slowness - self.depth
 
 
@@ -57,10 +57,10 @@ class Explanation:
 
     Args:
         usual: the rate of healthy cells.
-        causes: the largest first.
-        floors: the lowest distance from the usual rate that the causes explain, of each cell.
-        residuals: what the causes leave of each cell's distance: about 0 where they explain it.
-        cost: how badly all this explains the cells; the lower, the better.
+        causes: the causes, the largest first.
+        floors: for each cell the lowest distance from the usual rate that the causes explain.
+        residuals: the unexplained part of each cell's distance: about 0 if the causes explain it.
+        cost: the misfit of all this; lower is better.
     """
 
     usual: float
@@ -71,9 +71,9 @@ class Explanation:
 
 
 def explain(rates: RelativeRates, usual: float, spread: float) -> Explanation:
-    """Return the causes of what is slower than the usual rate; `spread` is the standard deviation of cells.
+    """Return the causes of rates below the usual one; `spread` is the standard deviation of cells.
 
-    With most hosts of two groups slow, what is between these seems slow. So the hosts are also tried first.
+    If most hosts of two groups are slow, the path between the groups seems slow. So the hosts are also tried first.
     """
     distances = [value - usual for value in rates.logs]
     suspects = find_suspects(rates, [distance < -LEAST_SLOWNESS / 2 for distance in distances])
@@ -88,13 +88,13 @@ def explain(rates: RelativeRates, usual: float, spread: float) -> Explanation:
 
 
 class _Search:
-    """The cells, what the causes taken so far explain of them, and the search for the next cause."""
+    """The search for causes: the cells, and how far the causes taken so far explain them."""
 
     def __init__(self, rates: RelativeRates, distances: list[float], spread: float) -> None:
         self._rates = rates
         self._distances = distances
         self._spread = spread
-        # Between these two distances from the usual rate the causes taken so far explain a cell.
+        # The causes taken so far explain a cell between these two distances from the usual rate.
         self._highest = [0.0] * len(distances)
         self._lowest = [0.0] * len(distances)
         self._cost = _COST + log(1 + 3 * len(rates.hosts))
@@ -103,7 +103,7 @@ class _Search:
         """Take causes of one list of suspects after the other, until none explains more than it costs."""
         causes: list[Cause] = []
         for suspects in order:
-            # What is no cause at first may be one when another cause has explained its slowest cells.
+            # A suspect may become a cause once another cause has explained its slowest cells.
             while more := self._take_from(
                 [each for each in suspects if each not in {own.suspect for own in causes}]
             ):
@@ -113,7 +113,7 @@ class _Search:
     def _take_from(self, suspects: Sequence[Suspect]) -> list[Cause]:
         """Take the suspects that explain something, the one that explains most first.
 
-        What a suspect explains only shrinks while others are taken, so it is judged again only when it is first.
+        A suspect can only explain less when others are taken, so it is judged again only when it comes first.
         """
         queue = [
             (-gain, place, 0) for place, suspect in enumerate(suspects) if (gain := self._judge(suspect)[0]) > 0
@@ -133,7 +133,7 @@ class _Search:
         return causes
 
     def _judge(self, suspect: Suspect) -> tuple[float, Cause | None]:
-        """Return by how much a suspect explains more than it costs, and the cause that it is; 0 if it is none."""
+        """Return by how much a suspect explains more than it costs, and its cause; 0 and None if it is not one."""
         distances, spread = self._distances, self._spread
         free = [
             cell
@@ -153,7 +153,7 @@ class _Search:
         return (gain, causes[place]) if gain > 0 else (0.0, None)
 
     def _gain(self, cause: Cause, free: Sequence[int]) -> float:
-        """Return by how much a cause explains more than it costs; 0 where it is none. `free` are unexplained."""
+        """Return by how much a cause explains more than it costs, or 0. `free` are unexplained cells."""
         suspect, slowness, distances = cause.suspect, cause.slowness, self._distances
         least = _LEAST_SHARED if cause.depth else LEAST_SLOWNESS
         if slowness > -least or not self._is_slow_throughout(free, slowness):
@@ -172,8 +172,8 @@ class _Search:
         return (_SHARED_COST if cause.depth else 1) * self._cost
 
     def _is_slow_throughout(self, cells: Sequence[int], slowness: float) -> bool:
-        """Return whether not just some hosts of a suspect are slow, and so are themselves the cause."""
-        # Of cells that are slow by so much, so many are nearer to it than to the usual rate, in spite of scatter.
+        """Return whether all hosts of a suspect are slow. If only some are, these are the cause themselves."""
+        # The share of slow cells that are nearer to this slowness than to the usual rate, in spite of scatter.
         share = _NORMAL.cdf(-slowness / 2 / self._spread)
         slices: dict[tuple[int, int], list[bool]] = defaultdict(list)
         slow = 0
@@ -187,12 +187,12 @@ class _Search:
         return all(sum(part) >= _least_slow(len(part), share) for part in slices.values() if len(part) > 1)
 
     def _misfit(self, distance: float, highest: float, lowest: float) -> float:
-        """Return how unlikely a cell's distance is if it should be between two others, as a logarithm."""
+        """Return how unlikely a cell's distance is if it should lie between two others, as a logarithm."""
         beyond = distance - highest if distance > highest else min(0.0, distance - lowest)
         return min(_FAR, abs(beyond) / self._spread) ** 2 / 2
 
     def _low(self, first: float, second: float) -> float:
-        """Return how slow two causes can make a cell together."""
+        """Return the lowest distance that two causes can give a cell together."""
         return -log(exp(-first) + exp(-second) - 1) if self._rates.adds_up else min(first, second)
 
     def _take(self, cause: Cause) -> None:
@@ -201,7 +201,7 @@ class _Search:
             self._lowest[cell] = self._low(self._lowest[cell], cause.lowest)
 
     def _fitted(self, causes: Sequence[Cause]) -> list[Cause]:
-        """Return causes with their slowness by those cells that no other cause slows down."""
+        """Return causes whose slowness is fitted to the cells that no other cause slows down."""
         counts = [0] * len(self._distances)
         for cause in causes:
             for cell in cause.suspect.cells:
@@ -215,7 +215,7 @@ class _Search:
         return fitted
 
     def without_needless(self, causes: Sequence[Cause]) -> list[Cause]:
-        """Return causes without those whose cells the others explain: a group of which most hosts are slow."""
+        """Return causes without those that the others explain, such as a group with mostly slow hosts."""
         of_cells: dict[int, list[Cause]] = defaultdict(list)
         for cause in causes:
             for cell in cause.suspect.cells:
@@ -239,7 +239,7 @@ class _Search:
         return self._misfit(self._distances[cell], highest, lowest)
 
     def outcome(self, causes: Sequence[Cause]) -> tuple[tuple[float, ...], tuple[float, ...], float]:
-        """Return the floors and residuals of an Explanation, and what causes and the rest cost."""
+        """Return the floors, the residuals and the cost of an Explanation."""
         count = len(self._distances)
         self._highest, self._lowest = [0.0] * count, [0.0] * count
         for cause in causes:
@@ -253,7 +253,7 @@ class _Search:
 
 
 def _most_sharing(suspect: Suspect, rates: RelativeRates) -> int:
-    """Return how many pairs can cross what is between groups at a time; 1 for what two pairs never share."""
+    """Return how many pairs can cross a path between groups at a time; 1 for a part that pairs never share."""
     if suspect.code is not MeshFindingCode.GROUPS:
         return 1
     senders, receivers = (len({rates.pairs[cell][side] for cell in suspect.cells}) for side in (0, 1))
@@ -261,12 +261,12 @@ def _most_sharing(suspect: Suspect, rates: RelativeRates) -> int:
 
 
 def _least_slow(count: int, share: float) -> float:
-    """Return how many of so many cells must be slow, if that share of slow cells seems so."""
+    """Return how many of `count` cells must be slow, if a share of the slow cells seems slow."""
     return _SLOW_SHARE_OF_SLICE * share * count - _CHANCE * sqrt(count * share * (1 - share))
 
 
 def _joined(causes: Iterable[Cause], rates: RelativeRates) -> list[Cause]:
-    """Return causes with those joined that are one: what a host sends and receives, what leaves a group."""
+    """Return causes, joined if they are one: a host that sends and receives, all paths out of a group."""
     left = {(cause.suspect.code, cause.suspect.sender, cause.suspect.receiver): cause for cause in causes}
 
     def join(code: MeshFindingCode, sender: str | None, receiver: str | None, keys: Sequence[_Key]) -> None:
@@ -296,7 +296,7 @@ def _joined(causes: Iterable[Cause], rates: RelativeRates) -> list[Cause]:
 
 
 def _split_into_hosts(left: "dict[_Key, Cause]", group: str, only_other: str | None, rates: RelativeRates) -> None:
-    """Name the hosts of a group that all send, or all receive, as slowly within the group as outside."""
+    """Name the hosts of a group if they all send, or all receive, as slowly within the group as outside."""
     code = MeshFindingCode
     within = (code.GROUP, group, group)
     for side, of_host, outside in (

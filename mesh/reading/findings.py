@@ -1,8 +1,8 @@
-"""The findings of a mesh: slow hosts, groups, paths, a network that is short inside. Each cause is named once.
+"""The findings of a mesh: slow hosts, groups and paths, a network without capacity. Each cause is named once.
 
-Pure. `read_matrix` finds the usual rate and the causes that explain what is slower; single cells that these do not
-explain are paths. Cells that were measured again alone tell a slow path from a network that is short inside, and
-from chance. What is lossy without being slow comes last.
+Pure. `read_matrix` finds the usual rate and the causes of slower cells. Single cells that these do not explain are
+paths. Cells that were measured again alone tell a slow path from a network that is short of capacity, and from
+chance. Parts that are lossy without being slow come last.
 """
 
 from collections import Counter
@@ -21,9 +21,9 @@ from .relative_rates import RelativeRates, relative_rates
 from .usual_rate import find_spread, slowness_beyond_chance, usual_rates
 
 _AS_EXPECTED: Final = log(0.95)
-_ERRORS_OF_USUAL: Final = 2.5  # standard errors that the usual rate must be below the expected one
-_MEDIAN_ERROR: Final = 1.25  # a median's standard error, in those of a mean
-# More slow hosts than this are the usual ones, and the others are fast; with expected rates there can be more.
+_ERRORS_OF_USUAL: Final = 2.5  # standard errors by which the usual rate must be below the expected one
+_MEDIAN_ERROR: Final = 1.25  # a median's standard error, in standard errors of a mean
+# If more hosts are slow, they are the usual ones and the others are fast. With expected rates more can be slow.
 _MOST_SLOW_HOSTS: Final = 0.5
 _MOST_BELOW_EXPECTED: Final = 0.75
 _FAR: Final = 5.0  # standard deviations
@@ -33,18 +33,18 @@ _LEAST_DOUBTFUL: Final = 0.12
 _MOST_DOUBTFUL: Final = 8  # paths
 _MOST_UNEXPLAINED: Final = 0.1  # of the cells
 _RECOVERED: Final = 2 / 3  # of the cells that were measured again
-# Fewer paths, all in all and in parts of the cells, that are fast when measured again were slow by chance.
+# If fewer paths, in all or as a share of the cells, are fast when measured again, they were slow by chance.
 _LEAST_PATHS: Final = 3
 _LEAST_SHARE_OF_PATHS: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class SlowPart:
-    """A cause or a path, before what was measured again is considered.
+    """A cause or a path, before the second measurements are considered.
 
-    `cells` are places in the rates, `slowness` is a negative difference of logarithms from the usual rate, or from
-    the expected one for ALL. `explained` is what of a path's slowness its hosts or groups explain. `is_shared` says
-    that cells differ by how many pairs shared the part: `slowness` is that of the fastest of them.
+    `cells` are places in the rates. `slowness` is a negative difference of logarithms from the usual rate, or for
+    ALL from the expected one. `explained` is the part of a path's slowness that its hosts or groups explain. If
+    `is_shared`, the cells differ by the number of pairs that shared the part: `slowness` is that of the fastest.
     """
 
     code: MeshFindingCode
@@ -58,14 +58,14 @@ class SlowPart:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The measured cells of a mesh, and what is slow: the largest cause first.
+    """The measured cells of a mesh, and its slow parts.
 
     Args:
         rates: the cells.
         usual: the logarithm of the rate of healthy cells.
-        parts: what is slow.
-        doubtful: paths that may be slow by chance: they are no finding unless a second measurement says so.
-        least_again: how slow they must be then.
+        parts: the slow parts, the largest cause first.
+        doubtful: paths that may be slow by chance: they become findings only after a second measurement.
+        least_again: the minimum slowness of a doubtful path in its second measurement.
     """
 
     rates: RelativeRates
@@ -76,10 +76,10 @@ class Reading:
 
 
 def find_faults(matrix: MeshMatrix) -> tuple[MeshFinding, ...]:
-    """Return hosts without results, then what is slow, then what is lossy: of each the causes, then single paths.
+    """Return hosts without results, then slow parts, then lossy parts: each time causes before single paths.
 
-    A mesh that is not over yet has findings as far as its cells tell. None where no host, group or path is slower
-    or loses more than the others by more than chance, and the rates are as expected or nothing is expected.
+    A mesh in progress has the findings of its cells so far. There are none if no host, group or path is slower or
+    loses more than the others beyond chance, and the rates are as expected or no rate is expected.
     """
     findings = list(_hosts_down(matrix))
     reading = read_matrix(matrix)
@@ -95,12 +95,12 @@ def find_faults(matrix: MeshMatrix) -> tuple[MeshFinding, ...]:
 
 
 def explained_cells(parts: Iterable[SlowPart]) -> set[int]:
-    """Return the cells that slow parts explain; where all are about as slow, a lossy one stands out still."""
+    """Return the cells that slow parts explain, without ALL: there a lossy cell still stands out."""
     return {place for part in parts if part.code is not MeshFindingCode.ALL for place in part.cells}
 
 
 def read_matrix(matrix: MeshMatrix) -> Reading | None:
-    """Return what is slow by the first measurement of each cell; None for a mesh without a measured cell."""
+    """Return the slow parts by the first measurement of each cell; None without a measured cell."""
     rates = relative_rates(matrix)
     levels = usual_rates(rates.logs, is_absolute=rates.is_absolute)
     if not levels:
@@ -128,16 +128,16 @@ def read_matrix(matrix: MeshMatrix) -> Reading | None:
 
 
 def _choose(explanations: Sequence[Explanation], rates: RelativeRates, spread: float) -> Explanation:
-    """Return the explanation that needs least, of those that do not call most hosts slow.
+    """Return the explanation of the lowest cost, of those that do not call most hosts slow.
 
-    Where rates are expected, one that finds cells at the expected rate comes first: the rest is slow, however much.
+    If rates are expected, one that finds cells at the expected rate comes first: the rest is slow, however much.
     """
     hosts = len({place for pair in rates.pairs for place in pair})
     slow = {each.usual: len(_slow_hosts(each, rates)) / hosts for each in explanations}
     limited = [each for each in explanations if slow[each.usual] <= _MOST_BELOW_EXPECTED]
     limited = limited or [min(explanations, key=lambda each: slow[each.usual])]
     if rates.is_absolute:
-        # One that needs more paths than there are cells at the expected rate takes a few fast cells for usual.
+        # If it needs more paths than there are cells at the expected rate, it takes a few fast cells for usual.
         most = min(_MOST_UNEXPLAINED, sum(value > _AS_EXPECTED for value in rates.logs) / len(rates.logs))
         as_expected = [
             each
@@ -146,14 +146,14 @@ def _choose(explanations: Sequence[Explanation], rates: RelativeRates, spread: f
         ]
         return min(as_expected or limited, key=lambda each: each.cost)
     possible = [each for each in limited if slow[each.usual] <= _MOST_SLOW_HOSTS]
-    # Where that leaves many cells slow without a cause, most hosts are slow after all.
+    # If that leaves many slow cells without a cause, most hosts are slow after all.
     if all(_unexplained(each, spread) > _MOST_UNEXPLAINED for each in possible):
         possible = limited
     return min(possible, key=lambda each: each.cost)
 
 
 def _unexplained(explanation: Explanation, spread: float, *, is_any: bool = False) -> float:
-    """Return the share of cells that are far slower than the causes explain, or faster as well."""
+    """Return the share of cells that are far slower than the causes explain; with `is_any` also far faster."""
     far = sum(
         residual < -_FAR * spread or (is_any and residual > _FAR * spread) for residual in explanation.residuals
     )
@@ -161,7 +161,7 @@ def _unexplained(explanation: Explanation, spread: float, *, is_any: bool = Fals
 
 
 def _slow_hosts(explanation: Explanation, rates: RelativeRates) -> set[str | None]:
-    """Return the hosts that an explanation calls slow, those of a group that is slow in everything included."""
+    """Return the hosts that an explanation calls slow, including the hosts of a group that is slow throughout."""
     suspects = [cause.suspect for cause in explanation.causes]
     groups = {each.sender for each in suspects if each.code is MeshFindingCode.GROUP and each.receiver is None}
     of_groups = {host.name for host in rates.hosts if host.group is not None and host.group in groups}
@@ -169,7 +169,7 @@ def _slow_hosts(explanation: Explanation, rates: RelativeRates) -> set[str | Non
 
 
 def _everything(best: Explanation, rates: RelativeRates, spread: float) -> Iterator[SlowPart]:
-    """Yield ALL, with the cells below the expected rate, where even the usual rate is below it."""
+    """Yield ALL, with the cells below the expected rate, if even the usual rate is below it."""
     error = _MEDIAN_ERROR * spread / sqrt(len(rates.logs))
     if rates.is_absolute and best.usual < _AS_EXPECTED - _ERRORS_OF_USUAL * error:
         slow = tuple(place for place, value in enumerate(rates.logs) if value < _AS_EXPECTED)
@@ -177,7 +177,7 @@ def _everything(best: Explanation, rates: RelativeRates, spread: float) -> Itera
 
 
 def _paths(best: Explanation, rates: RelativeRates, least: float) -> list[SlowPart]:
-    """Return the cells that are slower than the causes explain by so much, the slowest first."""
+    """Return the cells that are slower than the causes explain by `least` or more, the slowest first."""
     paths = [
         SlowPart(MeshFindingCode.PATH, *cell, value - best.usual, (place,), floor)
         for place, (cell, value, floor, residual) in enumerate(
@@ -189,7 +189,7 @@ def _paths(best: Explanation, rates: RelativeRates, least: float) -> list[SlowPa
 
 
 def _with_recheck(reading: Reading) -> list[SlowPart]:
-    """Return what is slow, with the parts that were fast when measured alone as one: the network's inside."""
+    """Return the slow parts. Those that were fast when measured alone become one: the network's capacity."""
     structured = [part for part in reading.parts if part.code is not MeshFindingCode.PATH]
     paths = [part for part in reading.parts if part.code is MeshFindingCode.PATH]
     inside = [part for part in structured if _has_recovered(part, reading)]
@@ -198,7 +198,7 @@ def _with_recheck(reading: Reading) -> list[SlowPart]:
     measured = [path for path in paths if _recoveries(path, reading)]
     are_many = len(paths) >= max(_LEAST_PATHS, _LEAST_SHARE_OF_PATHS * len(reading.rates.logs))
     if are_many and measured and len(fast_now) >= _RECOVERED * len(measured):
-        # Those that nobody measured again are as likely of the same kind. Pairs that share a slow part share it
+        # Paths without a second measurement are probably of the same kind. Pairs that share a slow part share it
         # unequally: one of four on 47 Mb/s had 6 Mb/s instead of 12, and 47 Mb/s when alone.
         shared = {place for part in kept if part.is_shared for place in part.cells}
         inside += [
@@ -215,7 +215,7 @@ def _has_recovered(part: SlowPart, reading: Reading) -> bool:
     if part.is_shared:
         alone = _slowness_alone(part, reading)
         return alone is not None and alone > max(part.slowness / 2, -_LEAST_PATH)
-    # With random loss, a path may have twice the rate the second time, and still be far from healthy.
+    # With random loss, a path may have twice the rate the second time and still be far from healthy.
     if part.code is MeshFindingCode.PATH and _is_slow_alone(part, reading, max(_LEAST_PATH, reading.least_again)):
         return False
     recoveries = _recoveries(part, reading)
@@ -223,31 +223,31 @@ def _has_recovered(part: SlowPart, reading: Reading) -> bool:
 
 
 def _is_slow_alone(path: SlowPart, reading: Reading, least: float) -> bool:
-    """Return whether a path was measured again, and was slower than its hosts or groups explain by so much."""
+    """Return whether a second measurement was slower than the path's hosts or groups explain by `least`."""
     again = reading.rates.isolated_logs[path.cells[0]]
     return again is not None and again - reading.usual < path.explained - least
 
 
 def _slowness_alone(part: SlowPart, reading: Reading) -> float | None:
-    """Return how slow a part is for a pair that has it for itself; None where no cell was measured again."""
+    """Return how slow a part is for one pair alone; None if no cell was measured again."""
     isolated = reading.rates.isolated_logs
     again = [value for cell in part.cells if (value := isolated[cell]) is not None]
     return median(again) - reading.usual if again else None
 
 
 def _as_alone(part: SlowPart, reading: Reading) -> SlowPart:
-    """Return a part that pairs shared with its slowness for one pair."""
+    """Return a shared part with its slowness for one pair."""
     alone = _slowness_alone(part, reading) if part.is_shared else None
     return part if alone is None else replace(part, slowness=alone)
 
 
 def _is_slow_again(path: SlowPart, reading: Reading) -> bool:
-    """Return whether a doubtful path was slow both times: hardly by chance then."""
+    """Return whether a doubtful path was slow both times: that is hardly chance."""
     return _is_slow_alone(path, reading, reading.least_again) and not _has_recovered(path, reading)
 
 
 def _recoveries(part: SlowPart, reading: Reading) -> list[bool]:
-    """Return of each cell of a part that was measured again whether it was nearer to healthy than to slow."""
+    """Return for each cell with a second measurement whether that was nearer to healthy than to slow."""
     healthy = 0.0 if part.code is MeshFindingCode.ALL else reading.usual + part.explained / 2
     logs = reading.rates.logs
     return [
@@ -258,7 +258,7 @@ def _recoveries(part: SlowPart, reading: Reading) -> list[bool]:
 
 
 def _fabric(parts: Sequence[SlowPart], reading: Reading) -> SlowPart:
-    """Return several parts as one. It names groups if they are all between the same ones."""
+    """Return several parts as one. It names groups if all parts are between the same groups."""
     cells = tuple(sorted({cell for part in parts for cell in part.cells}))
     slowness = sum(part.slowness * len(part.cells) for part in parts) / sum(len(part.cells) for part in parts)
     names = {
@@ -272,7 +272,7 @@ def _fabric(parts: Sequence[SlowPart], reading: Reading) -> SlowPart:
 
 
 def _groups_of(part: SlowPart, rates: RelativeRates) -> tuple[str | None, str | None]:
-    """Return the groups between which a path is; two None for what is in several."""
+    """Return the groups of a path's hosts; two None for other parts and without groups."""
     if part.code is not MeshFindingCode.PATH:
         return None, None
     sender, receiver = (rates.hosts[place].group for place in rates.pairs[part.cells[0]])
@@ -295,12 +295,12 @@ def _finding_of_loss(part: LossyPart, rates: RelativeRates, matrix: MeshMatrix) 
 
 
 def _usual_why(cells: Iterable[Cell], matrix: MeshMatrix) -> str | None:
-    """Return the most frequent first finding of the runs of cells; None if more have none."""
+    """Return the most frequent first finding of the cells' runs; None if most have none."""
     return Counter(matrix.figures[cell].why for cell in cells).most_common(1)[0][0]
 
 
 def _hosts_down(matrix: MeshMatrix) -> Iterator[MeshFinding]:
-    """Yield the hosts whose cells have all failed, and not because of the other hosts of these cells."""
+    """Yield the hosts whose cells have all failed, unless the other hosts of these cells are the reason."""
     failures: dict[str, dict[Cell, CellFailure]] = {host.name: {} for host in matrix.hosts}
     alive: set[str] = set()
     for cell, figure in matrix.figures.items():
@@ -312,8 +312,8 @@ def _hosts_down(matrix: MeshMatrix) -> Iterator[MeshFinding]:
     down: set[str] = set()
     silent = {name: cells for name, cells in failures.items() if cells and name not in alive}
     while silent:
-        # The host that most failures name, then the one that most failures are left of, is down first: it may be
-        # why others have no results.
+        # First comes the host that most failures name, then the host with most unexplained failures: it may be the
+        # reason why others have no results.
         open_cells = {
             name: {cell: failure for cell, failure in cells.items() if not down.intersection(cell)}
             for name, cells in silent.items()
@@ -333,7 +333,7 @@ def _blame(name: str, cells: dict[Cell, CellFailure]) -> int:
 
 
 def _reason(name: str, cells: dict[Cell, CellFailure]) -> CellFailure:
-    """Return the failure that names the host, or the most frequent one."""
+    """Return the most frequent failure that names the host, or of all."""
     own = [failure for failure in cells.values() if failure.host == name]
     ((failure, _),) = Counter(own or list(cells.values())).most_common(1)
     return failure

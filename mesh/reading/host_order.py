@@ -1,4 +1,4 @@
-"""The order of hosts in a matrix, so that slow hosts are stripes. Pure."""
+"""The order of hosts in a matrix, so that slow hosts show as stripes. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ _REACHED_WITH: Final = 0.75
 
 
 def order_hosts(matrix: MeshMatrix) -> tuple[str, ...]:
-    """Return the names of the hosts, the slowest first; those about as fast as most keep their order.
+    """Return the names of the hosts, the slowest first; hosts of about the usual speed keep their order.
 
-    With groups, the hosts of a group stay together, and the group with the slowest host comes first. A host counts
-    as fast as it is with the faster quarter of the others, in its slower direction: with half of the hosts slow,
-    the others would have slow medians too.
+    With groups, the hosts of a group stay together, and the group with the slowest host comes first. A host's speed
+    is its speed with the faster quarter of the others, in its slower direction: if half of the hosts are slow, the
+    others would have slow medians too.
     """
     strengths = _strengths(matrix)
     usual = median(strengths.values()) if strengths else 0.0
@@ -40,7 +40,7 @@ def order_hosts(matrix: MeshMatrix) -> tuple[str, ...]:
 
 
 def _strengths(matrix: MeshMatrix) -> dict[str, float]:
-    """Return how fast each host with measured cells is, as a logarithm."""
+    """Return the speed of each host with measured cells, as a logarithm."""
     rates = relative_rates(matrix)
     sides: dict[tuple[int, int], list[float]] = defaultdict(list)
     for pair, value in zip(rates.pairs, rates.logs, strict=True):

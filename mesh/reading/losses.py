@@ -1,8 +1,8 @@
 """The lossy hosts, groups and paths of a mesh: cells that lose far more than the others. Pure.
 
-A path that loses one segment in a hundred may carry its whole rate where the round trip is short, so that rates do
-not show it. Cells that a slow part explains are left out: the reasons of their runs say what they lose. A single
-path counts only if it loses again in a second measurement, alone: one burst is no fault.
+A path that loses one segment in a hundred may carry its whole rate if the RTT is short, so rates do not show the
+loss. Cells that a slow part explains are left out: the findings of their runs report their losses. A single path
+counts only if it loses again in a second measurement, alone: one burst is not a fault.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,11 +13,11 @@ from typing import Final
 from ..figures import MeshFindingCode, MeshMatrix
 from ..plan import MeshMode
 from .relative_rates import RelativeRates
-from .suspects import Suspect, find_suspects
+from .suspected_causes import Suspect, find_suspects
 
-_LEAST_LOSS: Final = 0.003  # of the segments or datagrams: TCP itself fills queues until some are lost
+_LEAST_LOSS: Final = 0.003  # of the segments or datagrams: TCP itself fills queues until it loses some
 _TIMES_USUAL: Final = 5.0
-_AGAIN: Final = 0.5  # of the least loss: what the second measurement must have at least
+_AGAIN: Final = 0.5  # of the minimum loss: the minimum in the second measurement
 _LOSSY_SHARE: Final = 0.75  # of a cause's cells
 _REFUTED_SHARE: Final = 0.5
 _LEAST_FABRIC: Final = 3  # cells that lose nothing when measured alone
@@ -25,7 +25,7 @@ _LEAST_FABRIC: Final = 3  # cells that lose nothing when measured alone
 
 @dataclass(frozen=True, slots=True)
 class LossyPart:
-    """A lossy host, group or path: `cells` are its lossy cells' places in the rates, `loss` is their median."""
+    """A lossy host, group or path: the places of its lossy cells in the rates, and their median loss."""
 
     code: MeshFindingCode
     sender: str | None
@@ -35,7 +35,7 @@ class LossyPart:
 
 
 class Losses:
-    """What the cells of a matrix lose, the shares of 0 to 1 by their places in the rates."""
+    """The losses of a matrix's cells, 0 to 1, by their places in the rates."""
 
     def __init__(self, matrix: MeshMatrix, rates: RelativeRates) -> None:
         figures = [matrix.figures[cell] for cell in rates.cells]
@@ -45,13 +45,13 @@ class Losses:
         self._again = {
             place: figure.isolated_loss for place, figure in enumerate(figures) if figure.isolated_loss is not None
         }
-        # The lower quartile: of three hosts, one that loses in both directions has two thirds of all cells.
+        # The lower quartile: among three hosts, one that loses in both directions has two thirds of all cells.
         losses = sorted(self._first.values())
         usual = losses[len(losses) // 4] if losses else 0.0
         self._least = max(_LEAST_LOSS, _TIMES_USUAL * usual)
 
     def find(self, explained: Collection[int]) -> list[LossyPart]:
-        """Return what is lossy without the explained cells: causes first, then paths, the worst first."""
+        """Return the lossy parts without the explained cells: causes, then paths, the worst first."""
         lossy = {place for place, loss in self._first.items() if loss > self._least and place not in explained}
         if not lossy:
             return []  # as in most meshes: the search for suspects takes 3 of 17 ms at 64 hosts
@@ -70,7 +70,7 @@ class Losses:
         return [*causes, *sorted(paths, key=lambda path: -path.loss)]
 
     def confirm(self, parts: Collection[LossyPart]) -> Iterator[LossyPart]:
-        """Yield the parts that a second measurement leaves; those that lose only beside others are one."""
+        """Yield the parts that a second measurement confirms; those that lose only beside others are one."""
         beside_others: list[LossyPart] = []
         for part in parts:
             again = [self._again[place] > _AGAIN * self._least for place in part.cells if place in self._again]
@@ -94,7 +94,7 @@ def _share(cells: Collection[int], lossy: Collection[int]) -> float:
 
 
 def _widest(suspects: Collection[Suspect], lossy: set[int]) -> Suspect | None:
-    """Return the suspect that has most of the lossy cells, and then the fewest others; None for fewer than two."""
+    """Return the suspect with most lossy cells, and of these the smallest; None if it has fewer than two."""
     best = max(suspects, key=lambda each: (_count(each, lossy), -len(each.cells)), default=None)
     return best if best is not None and _count(best, lossy) >= 2 else None
 

@@ -1,4 +1,4 @@
-"""The choice of slow and lossy cells to measure again alone: is it hosts and paths, or a short network? Pure."""
+"""The cells to measure again alone, to tell slow hosts and paths from a network without capacity. Pure."""
 
 from collections.abc import Iterator
 from itertools import chain, zip_longest
@@ -10,15 +10,15 @@ from .findings import Reading, SlowPart, explained_cells, read_matrix
 from .losses import Losses
 
 MAX_RECHECKS: Final = 24
-"""So many cells are measured again at most: each takes a test's time, one after the other."""
+"""The maximum number of cells to measure again: they take a test's time each, one after the other."""
 _OF_EACH: Final = 3
 
 
 def cells_to_recheck(matrix: MeshMatrix) -> tuple[Cell, ...]:
     """Return the cells to measure again, at most MAX_RECHECKS.
 
-    These are some of each cause, and paths that may be slow or lossy. There are none for a mesh whose cells were
-    each measured alone. Cells that were measured again already are left out.
+    These are some cells of each cause, and paths that may be slow or lossy, without cells that have a second
+    measurement already. A mesh whose cells were all measured alone has none.
     """
     reading = None if matrix.mode is MeshMode.ISOLATED else read_matrix(matrix)
     if reading is None:
@@ -35,7 +35,7 @@ def cells_to_recheck(matrix: MeshMatrix) -> tuple[Cell, ...]:
 
 
 def _examples(part: SlowPart, reading: Reading) -> Iterator[int]:
-    """Yield some cells of a part: those nearest to its own slowness, of different hosts where there are such."""
+    """Yield some cells of a part: the nearest to its own slowness, of different hosts if possible."""
     slowness, logs = reading.usual + part.slowness, reading.rates.logs
     if part.code is MeshFindingCode.ALL:
         slowness = reading.usual

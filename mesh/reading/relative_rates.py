@@ -1,8 +1,8 @@
-"""The cells of a mesh as numbers that can be compared: how much of its expected rate each one reaches.
+"""The cells of a mesh as comparable numbers: the share of its expected rate that each one reaches.
 
 Pure. Hosts may have links of different speeds, so a rate is divided by the expected one. A cell without an expected
-rate gets that of its hosts' other cells. Where most cells have none, and for transactions, values are compared as
-they are.
+rate gets the expected rate of its hosts' other cells. If most cells have none, and for transactions, values are
+compared as they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from typing import Final
 from ..figures import CellFigure, MeshMatrix
 from ..plan import Cell, Host
 
-_LEAST_SHARE: Final = 1e-3  # of the median: a cell where nothing arrived has no logarithm of its own
+_LEAST_SHARE: Final = 1e-3  # of the median: a cell without payload has no logarithm of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,11 @@ class RelativeRates:
         hosts: the hosts of the matrix.
         cells: the cells with a value.
         pairs: the places of each cell's sender and receiver in `hosts`.
-        logs: the natural logarithm of each cell's share of its expected rate; of its value, where `is_absolute` is
+        logs: the natural logarithm of each cell's share of its expected rate; of its value, if `is_absolute` is
             False.
-        isolated_logs: the same for what was measured again alone; None for a cell that was not.
+        isolated_logs: the same for the second measurement, alone; None for a cell without one.
         is_absolute: whether expected rates are known, so that a logarithm of 0 is as expected.
-        adds_up: whether what slows a cell down adds up, as the delays of transactions do; a rate is that of the
-            slowest part.
+        adds_up: whether causes add up, as the delays of transactions do; for rates the slowest part decides.
     """
 
     hosts: tuple[Host, ...]
@@ -74,12 +73,12 @@ def relative_rates(matrix: MeshMatrix) -> RelativeRates:
 
 
 def expected_rates(matrix: MeshMatrix) -> Mapping[Cell, float]:
-    """Return what each measured cell should reach, in bits a second; empty where most cells have no rate."""
+    """Return the expected rate of each measured cell, in bits a second; empty if most cells have none."""
     return _expected_rates([figure for figure in matrix.figures.values() if figure.value is not None])
 
 
 def _expected_rates(figures: Sequence[CellFigure]) -> dict[Cell, float]:
-    """Return an expected rate for each cell; empty where most cells have none."""
+    """Return an expected rate for each cell; empty if most cells have none."""
     known: dict[Cell, float] = {
         figure.cell: figure.expected_bit_s
         for figure in figures
@@ -104,7 +103,7 @@ def _medians_of_hosts(known: Mapping[Cell, float]) -> dict[str, float]:
 
 
 def _guess(cell: Cell, of_hosts: Mapping[str, float], usual: float) -> float:
-    """Return what a cell should reach by its hosts' other cells: the slower of its two links."""
+    """Return the expected rate of a cell by its hosts' other cells: the slower of its two links."""
     return min(of_hosts.get(cell.sender, usual), of_hosts.get(cell.receiver, usual))
 
 

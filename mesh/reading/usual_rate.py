@@ -1,9 +1,9 @@
-"""The usual rate of a mesh's cells, how far cells scatter about it, and what is too slow to be chance. Pure.
+"""The usual rate of a mesh's cells, their scatter about it, and the slowness that is beyond chance. Pure.
 
 Everything is in natural logarithms of rates: -0.1 is about 10 % less.
 
-With a third of the hosts slow, the healthy cells are fewer than half, and the median of all cells is a slow one. So
-the usual rate is one of the rates at which many cells lie, and `explanation` tells which of them explains most.
+If a third of the hosts is slow, the healthy cells are fewer than half, and the median of all cells is a slow one.
+So the usual rate is one of the rates that many cells have, and `explanation` tells which of them explains most.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,27 +14,27 @@ from typing import Final
 
 from ...engine.results.confidence import student_t
 
-_REACH: Final = 0.15  # cells of one rate lie about this near to each other
+_REACH: Final = 0.15  # cells of one rate are about this near to each other
 _SAME: Final = 0.05  # rates nearer than this are one
-_STARTS: Final = (0.5, 0.78, 0.875, 0.95, 0.99, 1.0)  # shares of cells below, from which rates are looked for
+_STARTS: Final = (0.5, 0.78, 0.875, 0.95, 0.99, 1.0)  # quantiles where the search for rates starts
 _STEPS: Final = 30
-# What is assumed of the scatter before any cell is seen, and for how many cells that counts.
+# The assumed scatter before any cell is seen, and the number of cells that it counts for.
 _PRIOR_SPREAD: Final = 0.05
 _PRIOR_CELLS: Final = 8
 _LEAST_SPREAD: Final = 0.01
 _SPREAD_REACH: Final = 0.3
 _MEDIAN_OF_NORMAL: Final = 0.6745  # the median distance from the mean, in standard deviations
 _FALSE_PATHS: Final = 0.02  # how many cells of a healthy mesh may seem slow
-_FAST: Final = log(2)  # beyond, cells are not scattered but of another kind, such as two hosts of one machine
+_FAST: Final = log(2)  # beyond it, cells are of another kind, such as two hosts of one machine
 _TAIL_CELLS: Final = 40
-# With a tenth of the cells so many deviations below, or so many times as far as a quarter is, these are slow and no
-# scatter.
+# If a tenth of the cells is this many deviations below, or this many times as far as a quarter, these are slow, not
+# scattered.
 _APART: Final = 4.0
 _APART_OF_QUARTER: Final = 3.0
 
 
 def usual_rates(logs: Sequence[float], *, is_absolute: bool) -> list[float]:
-    """Return the rates at which many cells lie, the highest first; none without cells."""
+    """Return the rates that many cells have, the highest first; none without cells."""
     ordered = sorted(logs)
     if not ordered:
         return []
@@ -52,7 +52,7 @@ def usual_rates(logs: Sequence[float], *, is_absolute: bool) -> list[float]:
 
 
 def _centre(ordered: Sequence[float], start: float) -> float:
-    """Return the rate about which the cells near `start` lie: the median of what is near, until that stays."""
+    """Return the rate of the cells near `start`: the median of the near cells, repeated until it stays."""
     rate = start
     for _ in range(_STEPS):
         near = _within(ordered, rate, _REACH)
@@ -72,8 +72,8 @@ def _within(ordered: Sequence[float], rate: float, reach: float) -> Sequence[flo
 def find_spread(logs: Sequence[float], rate: float) -> float:
     """Return the standard deviation of healthy cells about a rate.
 
-    Among the cells below are the slow ones: of these, only as many tell as are above, the nearest. A link has an
-    upper end, so that the cells below may scatter more.
+    The cells below include the slow ones, so only the nearest count, as many as are above. A link has an upper end:
+    the cells below may scatter more.
     """
     above = [value - rate for value in logs if 0 < value - rate <= _SPREAD_REACH]
     below = sorted(rate - value for value in logs if 0 < rate - value <= _SPREAD_REACH)[: len(above)]
@@ -83,16 +83,16 @@ def find_spread(logs: Sequence[float], rate: float) -> float:
 
 
 def slowness_beyond_chance(residuals: Sequence[float], spread: float, cells: int | None = None) -> float:
-    """Return from which slowness on a single cell is not chance, as a positive difference of logarithms.
+    """Return the slowness beyond which a single cell is not chance, as a positive difference of logarithms.
 
-    `cells` is how many are looked at, by default all. Rates scatter with longer tails than a normal distribution
-    has. How long they are, the fast cells show, and the slow ones: the tail is continued as an exponential one.
+    `cells` is the number of candidates, by default all. Rates have longer tails than a normal distribution. The
+    fast and the slow cells show how long: the tail is continued as an exponential one.
     """
     count = len(residuals)
     if not count:
         return 0.0
     chance = _FALSE_PATHS / (cells or count)
-    # The spread comes from the faster half of the cells, of which a few are chance themselves.
+    # The spread comes from the faster half of the cells, and a few of these are chance themselves.
     normal = spread * student_t(count / 4 + 2, 1 - 2 * chance)
     if count < _TAIL_CELLS:
         return normal
@@ -106,7 +106,7 @@ def slowness_beyond_chance(residuals: Sequence[float], spread: float, cells: int
 
 
 def _continued(ordered: Sequence[float], shares: tuple[float, float], chance: float) -> float:
-    """Return the value that is exceeded with so small a chance, by what two larger shares of values exceed."""
+    """Return the value that is exceeded with a small chance, continued from two larger shares of values."""
     near, far = (_quantile(ordered, 1 - share) for share in shares)
     return far + (far - near) / log(shares[0] / shares[1]) * log(shares[1] / min(chance, shares[1]))
 

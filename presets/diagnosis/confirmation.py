@@ -1,13 +1,13 @@
-"""Confirmation: the same test once more with one option changed, and what its result says about a finding.
+"""Confirmation: the same test once more with one option changed, and its verdict on a finding.
 
-Pure. An option that a remedy names takes the limit away, so that the rate rises, or keeps the sender below a limit,
-so that losses end. Where the remedy is a command for an end, the number of sessions tells as much: a window, and
-what loss leaves to TCP, is a limit of each session, so that the rate of four is four times that of one. A path that
-is slow carries the same. Of both directions at once one is tried alone: if acknowledgements waited behind the other
-one's data, it carries half of what it missed, or more. More sessions carry more there on a slow path, too.
+Pure. An option in a remedy takes the limit away, so that the rate rises, or keeps the sender below a limit, so that
+losses end. If the remedy is a command for an end, more sessions show as much. A window limits each session, and so
+does loss: four sessions have four times the rate of one. A slow path carries the same. Of both directions at once
+one is tried alone: if acknowledgements waited behind the other direction's data, it carries at least half of the
+missing rate. More sessions carry more there on a slow path, too.
 
-A finding is the limit if the rate rises by a tenth of what is missing, or more, and beyond the confidence intervals
-of both rates. Without an expected rate a tenth of the first rate is enough. Less than either is no difference.
+A finding is the limit if the rate rises by at least a tenth of the missing rate, and beyond the confidence
+intervals of both rates. Without an expected rate a tenth of the first rate is enough. Less does not count.
 """
 
 from collections.abc import Iterator
@@ -25,9 +25,9 @@ from .remedies import more_sessions
 from .trial import Trial
 
 Sign = Literal["faster", "follows", "same", "no-loss", "alone"]
-"""What confirms a finding.
+"""The result that confirms a finding.
 
-A higher rate, one that follows the sessions, the same rate, the end of losses, or what one direction carries alone.
+A higher rate, one that follows the sessions, the same rate, the end of losses, or the rate of one direction alone.
 """
 
 _MIN_RISE: Final = 0.1  # of the missing rate
@@ -52,11 +52,11 @@ class Experiment:
 
     @property
     def heading(self) -> str:
-        """What was changed, for the beginning of a line: `with --window 512K`."""
+        """The change, for the beginning of a line: `with --window 512K`."""
         return str(self.trial) if self.trial.without_rate else f"with {self.trial}"
 
     def announce(self, plan: Plan) -> str:
-        """Return what happens next: `confirming: --window 512K, 5 s`."""
+        """Return the announcement of the test: `confirming: --window 512K, 5 s`."""
         duration_ns = self.trial.apply_to(plan).duration_ns
         seconds = "" if duration_ns is None else f", {duration_ns / SECOND_NS:g} s"
         return f"confirming: {self.trial}{seconds}"
@@ -83,7 +83,7 @@ class Confirmation:
 
 
 def find_experiments(findings: tuple[Finding, ...], plan: Plan) -> Iterator[Experiment]:
-    """Yield the experiments on the first finding, the best one first: a host may lack what one of them needs."""
+    """Yield the experiments on the first finding, the best one first: a host may not support one of them."""
     if not findings or plan.has_phases:
         return
     finding = findings[0]
@@ -101,12 +101,12 @@ def find_experiments(findings: tuple[Finding, ...], plan: Plan) -> Iterator[Expe
 
 
 def _is_slower(finding: Finding, trial: Trial) -> bool:
-    """Return whether a comparison is of no use: TCP that heeds loss is slower than BBR, whatever the limit is."""
+    """Return whether a comparison is useless: TCP that heeds loss is slower than BBR under any limit."""
     return finding.code == "loss" and trial.congestion == "cubic"
 
 
 def nothing_to_confirm(findings: tuple[Finding, ...], *, is_whole: bool) -> Confirmation:
-    """Return why no experiment follows these findings of a run, which took its time or not."""
+    """Return why no experiment follows the findings of a run."""
     code = findings[0].code if findings else "unexplained"
     reason = "no option of a test shows whether this is the limit"
     if not is_whole:
@@ -119,15 +119,15 @@ def nothing_to_confirm(findings: tuple[Finding, ...], *, is_whole: bool) -> Conf
 
 
 def failed_confirmation(experiment: Experiment, reason: str, run_id: str | None = None) -> Confirmation:
-    """Return that an experiment has no result, with the reason."""
+    """Return the confirmation of an experiment without a result, with the reason."""
     return Confirmation(f"{experiment.heading}: {reason}; nothing is confirmed", experiment, run_id=run_id)
 
 
 def judge_experiment(experiment: Experiment, first: Summary, second: Summary, run_id: str) -> Confirmation:
-    """Return what the result of the second test says about the finding of the first.
+    """Return the verdict of the second test on the finding of the first.
 
     Args:
-        experiment: what was changed.
+        experiment: the change between the tests.
         first: the result of the test with the finding.
         second: the result of the test that followed, which has the id `run_id`.
         run_id: the id of the second run.
@@ -175,10 +175,10 @@ def _judge_change(sign: Sign, rise_bit_s: float, gap_bit_s: float, more_sessions
     """Return whether a change of the rate confirms a finding, and the words for that.
 
     Args:
-        sign: what would confirm it.
-        rise_bit_s: how much higher the second rate is; negative if it is lower.
-        gap_bit_s: what was missing from the first rate.
-        more_sessions_bit_s: what the further sessions would carry at the first rate of each.
+        sign: the result that would confirm it.
+        rise_bit_s: the rise of the rate; negative if the second rate is lower.
+        gap_bit_s: the rate that was missing at first.
+        more_sessions_bit_s: the rate of the further sessions if each had the first rate.
     """
     if sign == "same":
         more = "more sessions carry more, so the path is not the limit"
@@ -196,10 +196,10 @@ def _judge_change(sign: Sign, rise_bit_s: float, gap_bit_s: float, more_sessions
 def _judge_alone(
     code: str, first: Summary, before: Measurement, second: Summary, after: Measurement
 ) -> tuple[bool | None, str]:
-    """Return whether what a direction carries alone confirms a finding about both, and the words for that.
+    """Return whether the rate of a direction alone confirms a finding about both, and the words for that.
 
-    What it missed beside the other direction confirms that acknowledgements waited, and refutes a slow path. How
-    much its rate varied there does not matter: waiting acknowledgements make it vary.
+    If it carries the missing rate alone, acknowledgements waited, and the path is not slow. The variation of its
+    rate in the first test does not matter: waiting acknowledgements make it vary.
     """
     changed = f"{_rate_text(second, after)} instead of {_rate_text(first, before)}{_share_text(second, after)}"
     part = _PATH_CARRIES if code == "path-slow" else _ALONE
@@ -257,7 +257,7 @@ def _lost_percent(summary: Summary) -> float | None:
 
 
 def _rate_text(summary: Summary, measured: Measurement) -> str:
-    """Return a rate in words: of payload, unless transactions are what counts."""
+    """Return a rate in words: of payload, or of transactions for their workloads."""
     if summary.plan.workload.is_bulk or measured.transactions_s is None:
         return format_rate(measured.bit_s)
     return format_transaction_rate(measured.transactions_s)

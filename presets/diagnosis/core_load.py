@@ -1,15 +1,17 @@
-"""How the cores and workers of an end spent their time: at work, waiting, stopped by a quota, or taken away.
+"""The time of an end's cores and workers: at work, waiting, stopped by a quota, or taken by a hypervisor.
 
 Shares are 0 to 1. `None` is unknown.
 """
 
 from typing import Final
 
+from ..number_text import format_share
 from .evidence import CoreLoad, EndEvidence, Evidence
 from .flow_view import FlowView
 
 # Not 1.0: the counters of a core move in steps of 10 ms, and wake-ups take time.
 FULL: Final = 0.9
+_SHOWN_STEAL: Final = 0.005
 
 
 def used_or_waited(end: EndEvidence) -> float | None:
@@ -51,16 +53,16 @@ def describe_core_load(evidence: Evidence, end: EndEvidence, given: tuple[int, .
     if hottest is None:
         return "core load unknown"
     number, core = hottest
-    parts = f"user {100 * core.user:.0f}, system {100 * core.system:.0f}, softirq {100 * core.softirq:.0f}"
-    stolen = f", steal {100 * core.steal:.0f}" if core.steal >= 0.005 else ""
+    names = ("user", "system", "softirq", *(["steal"] if core.steal >= _SHOWN_STEAL else []))
+    parts = ", ".join(f"{name} {100 * getattr(core, name):.0f}" for name in names)
     worker = (
         ""
         if end.busiest_worker is None
-        else f"; the busiest worker used {100 * end.busiest_worker:.0f} % of a core"
+        else f"; the busiest worker used {format_share(end.busiest_worker)} of a core"
     )
     if end.waiting is not None:
-        worker += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
-    return f"core {number} {evidence.tense('is', 'was')} {100 * core.busy:.0f} % busy ({parts}{stolen}){worker}"
+        worker += f", and one waited {format_share(end.waiting)} of the time for a core"
+    return f"core {number} {evidence.tense('is', 'was')} {format_share(core.busy)} busy ({parts}){worker}"
 
 
 def other_processes(view: FlowView, end: EndEvidence) -> float:

@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from ...engine.model.plan import MAX_RESPONSE_BYTES
+from ...engine.results.counter_sums import percent_of
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
 from .core_load import describe_core_load, has_full_core, hottest_busy
+from .cross_checks import weigh
 from .evidence import MIN_SHARE, Evidence, describe_unseen, end_name
 from .finding import NOT_IDENTIFIED, Finding, rank_findings
 from .flow_view import FlowView, flow_views
@@ -20,13 +22,12 @@ from .rules.queue import find_queues
 from .rules.shared_endpoint import find_other_tests
 from .rules.two_way import find_waiting_acknowledgements
 from .rules.window import find_remaining_window_limits, find_window_limits
-from .second_reading import weigh
 from .trial import Trial
 
 # A rate this close to the one over loopback measures the tester.
 _NEAR_CEILING: Final = 0.8
 _NEXT_LIMIT: Final = 0.9
-_SMALL_DATAGRAMS: Final = Trial(datagram_bytes=1_200)  # what IPv6's smallest MTU carries
+_SMALL_DATAGRAMS: Final = Trial(datagram_bytes=1_200)  # the payload of IPv6's smallest MTU
 # The ends of one machine have these in common.
 _CORE_CODES: Final = {"core-saturated", "steal", "sessions-few"}
 _UNEXPLAINED_CONFIDENCE: Final = 0.3
@@ -54,9 +55,9 @@ _HOST_RULES: Final = (
 def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
     """Return the findings of a run, the one that explains most of the gap first.
 
-    A run that reaches the pass mark has the one finding `at-expected`, and one that is faster than its link can be,
-    `another-link`. If nothing is expected, findings name the limits and their share is None. Those about queues
-    follow in a run that measures latency under load; one that does nothing else has no others.
+    A run that reaches the pass mark has only the finding `at-expected`. A run faster than its link has only
+    `another-link`. Without an expected rate, findings name the limits, and their share is None. A run that measures
+    latency under load has findings about queues as well, or nothing else if the load is its only purpose.
     """
     if evidence.is_latency_test:
         return diagnose_untargeted(evidence) if evidence.bit_s > 0 else (_no_payload(evidence),)
@@ -74,7 +75,7 @@ def diagnose_untargeted(evidence: Evidence) -> tuple[Finding, ...]:
 
 
 def _diagnose_rate(evidence: Evidence) -> tuple[Finding, ...]:
-    """Return why the rate is as it is."""
+    """Return the findings about the rate."""
     if evidence.beyond_bit_s is not None:
         return (_another_link(evidence, evidence.beyond_bit_s),)
     if evidence.workload.is_datagram and evidence.bit_s > 0:
@@ -95,9 +96,9 @@ def _diagnose_rate(evidence: Evidence) -> tuple[Finding, ...]:
 
 
 def _diagnose_datagrams(evidence: Evidence) -> tuple[Finding, ...]:
-    """Return the findings of a UDP run: its losses, and what else keeps its rate from the expected one.
+    """Return the findings of a UDP run: its losses, and the other limits of its rate.
 
-    A loss is a result of its own. It is named at any rate, however little of the missing rate it explains.
+    A loss is a result of its own: it is named even if it explains little of the missing rate.
     """
     views = flow_views(evidence)
     gap, lost = sum(view.gap_bit_s for view in views), sum(_lost(view) for view in views)
@@ -124,7 +125,7 @@ def _lost(view: FlowView) -> int:
 
 
 def _apply_datagram_rules(view: FlowView) -> Iterator[Finding]:
-    """Yield what keeps a sender of datagrams from the expected rate, or the link from carrying it."""
+    """Yield the limits of a sender of datagrams, or of the link that carries them."""
     yield from find_nic_limits(view)
     yield from find_sending_limits(view)
     yield from _tester(view)
@@ -161,7 +162,7 @@ def _scale(finding: Finding, part: float, evidence: Evidence) -> Finding:
 
 
 def _merge(findings: list[Finding]) -> Iterator[Finding]:
-    """Yield the findings of both directions, those of the same code and end as one."""
+    """Yield the findings of both directions; findings of the same code and end become one."""
     for key in dict.fromkeys((finding.code, finding.end) for finding in findings):
         same = [finding for finding in findings if (finding.code, finding.end) == key]
         strongest = max(same, key=lambda finding: finding.rank)
@@ -171,7 +172,7 @@ def _merge(findings: list[Finding]) -> Iterator[Finding]:
 
 
 def _join_ends(findings: list[Finding], evidence: Evidence) -> Iterator[Finding]:
-    """Yield the findings of two ends that share their cores: what both have about their cores is one cause."""
+    """Yield the findings of two ends that share their cores: findings of both about them are one cause."""
     for code in dict.fromkeys(finding.code for finding in findings):
         same = [finding for finding in findings if finding.code == code]
         if code in _CORE_CODES and len(same) > 1:
@@ -204,7 +205,7 @@ def _of_both_ends(findings: list[Finding], evidence: Evidence) -> Finding:
 
 
 def _rate_limit(view: FlowView) -> Iterator[Finding]:
-    """Yield the limit that the person set with --rate, if the flow has reached it."""
+    """Yield the limit that the user set with --rate, if the flow has reached it."""
     limit_bit_s = view.evidence.rate_bit_s
     if limit_bit_s is None or view.flow.bit_s < _NEXT_LIMIT * limit_bit_s:
         return
@@ -285,9 +286,9 @@ def _pauses(view: FlowView) -> Iterator[Finding]:
 
 
 def _as_expected(evidence: Evidence) -> Finding:
-    share = 100 * evidence.bit_s / (evidence.expected_bit_s or 1.0)
+    percent = percent_of(evidence.bit_s, evidence.expected_bit_s) or 0.0
     text = evidence.tense("Running at the expected rate.", "Ran at the expected rate.")
-    reason = f"{format_rate(evidence.bit_s)} is {share:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
+    reason = f"{format_rate(evidence.bit_s)} is {percent:.1f} % of {format_rate(evidence.expected_bit_s or 0.0)}"
     for end in (evidence.near, evidence.far):
         if hottest_busy(end) >= _NEXT_LIMIT:
             reason += f"; next limit at {end_name(end.end)}: {describe_core_load(evidence, end)}"

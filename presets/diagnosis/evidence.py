@@ -12,6 +12,7 @@ from ...engine.model.host_info import NicInfo, TcpSysctls
 from ...engine.model.plan import Direction, End, Mode, ResponsivenessTest
 from ...engine.model.samples import CoreTimes, NicCounts
 from ...engine.model.workload import Workload
+from ...engine.results.counter_sums import percent_of
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.summary import OtherTestsSummary
 from ...engine.results.sums.send_holds import Hold, SendHolds
@@ -24,10 +25,10 @@ from .period_sums import EndSums, FlowSums, PeriodSums
 MIN_SHARE: Final = 0.05
 """The smallest share of the gap that is worth a finding."""
 
-# Of the samples: a receiver that is late once says nothing. Links without such a receiver had none in 40 runs.
+# Of the samples: a receiver may be late once. Links without a late receiver had none in 40 runs.
 _MIN_LOW_WINDOW: Final = 0.1
-_UNREAD: Final = 0.3  # of the receive buffer: a program that leaves so much reads too slowly
-_CONSTANT: Final = 0.75  # of the usual window: the smallest one of a window that does not vary
+_UNREAD: Final = 0.3  # of the receive buffer: a program that leaves so much unread is too slow
+_CONSTANT: Final = 0.75  # of the usual window: the smallest size of a constant window
 
 
 _Source = TypeVar("_Source")
@@ -47,7 +48,7 @@ class _From(Generic[_Source]):
 
 
 def read_evidence(kind: type[_Evidence], source: object, **given: Any) -> _Evidence:
-    """Return evidence whose fields are read from their source but those that are given."""
+    """Return evidence whose fields are read from their source, without those that are given."""
     readers = ((each.name, each.metadata.get("read")) for each in fields(cast("type[Any]", kind)))
     return kind(**{name: read(source) for name, read in readers if read is not None}, **given)
 
@@ -127,9 +128,9 @@ class EndEvidence:
 class DatagramEvidence:
     """The datagrams of a single direction, of all its sessions; None is unknown.
 
-    `causes` says what dropped the lost ones, `bursts` is the number of runs of them and `longest_burst` the length
-    of the longest. `pattern` is that of the losses, and `period_ns` the time between losses that come regularly.
-    `skipped` are those that the sender did not send in time, `asked_bit_s` is the rate that it was to send.
+    `causes` has the causes of the losses, `bursts` is the number of runs of lost datagrams, and `longest_burst` the
+    length of the longest. `pattern` is the pattern of the losses, and `period_ns` the time between regular losses.
+    `skipped` datagrams were not sent in time. `asked_bit_s` is the requested rate of the sender.
     `buffer_bytes` is the smallest buffer of the receiver's sockets.
     """
 
@@ -152,9 +153,9 @@ class DatagramEvidence:
 
     @classmethod
     def of(cls, of: FlowSums) -> Self | None:
-        """Return the evidence of a direction; None for TCP, and where no receiver has reported any datagrams.
+        """Return the evidence of a direction; None for TCP, and before a receiver has reported datagrams.
 
-        Of a receiver that reports at the end only, there is what was sent until then, and no loss.
+        If the receiver reports only at the end, there are the sent datagrams until then, and no loss.
         """
         sums, flow = of.received.datagrams, of.flow
         whole = None if sums is None else sums.summary
@@ -185,7 +186,7 @@ class DatagramEvidence:
 
 @dataclass(frozen=True, slots=True)
 class HoldShares:
-    """What held the sender back, as shares of its samples (engine/results/sums/send_holds.py).
+    """The reasons that held the sender back, as shares of its samples (engine/results/sums/send_holds.py).
 
     `window`: the other end's window; `buffer`: its own send buffer, full of unacknowledged data; `congestion`: the
     congestion window; `pace`: its pace, or the queue of its own host; `empty`: it had nothing to send.
@@ -200,7 +201,7 @@ class HoldShares:
 
     @classmethod
     def of(cls, holds: SendHolds) -> Self | None:
-        """Return what held a sender back; None if its kernel does not tell."""
+        """Return the reasons of a sender; None if its kernel does not tell."""
         return cls(holds.samples, *map(holds.share, get_args(Hold))) if holds.samples else None
 
 
@@ -211,17 +212,17 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     `busy` is the share of time with data to send, `rwnd_limited` the share limited by the peer's window,
     `sndbuf_limited` the share limited by the send buffer: means over the sessions. Bytes, rates and times of a
     session are medians; `min_rtt_us` is the minimum. Windows are None if the kernel chose them. `low_window` is the
-    share of samples in which the receiver's window was clearly smaller than before, as with data that nobody reads.
-    Of UDP there are `datagrams` instead.
+    share of samples in which the receiver's window was clearly smaller than before, as with unread data.
+    UDP has `datagrams` instead.
     `rate_spread` is the standard deviation of the rates of the receiver's `intervals`, as a share of their mean.
-    `low_rtt_us` is the round trip that a quarter of the samples does not exceed, `unacked_bytes` what was in flight
-    in segments, by the kernel's count. `window_growth` is how many times its first size the receiver's window
-    became, `least_window_bytes` its smallest size, and `unread` the share of the receiver's buffer with data that
-    its program had not read. In the share `lossy` of samples something was sent again, the last of them `quiet` of
-    all samples before the end; `loss_dispersion` is the variance of how many segments, as a share of their mean:
-    about 1 by chance. `max_pacing_bit_s` is the limit of a session's pace that a program has set. `joint_spread`
-    is the variance of the rate of all sessions as a share of the sum of theirs: about 1 if each varies for itself,
-    less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
+    `low_rtt_us` is the round trip that a quarter of the samples does not exceed. `unacked_bytes` is the payload in
+    flight in segments, by the kernel's count. `window_growth` is the largest size of the receiver's window over its
+    first size, `least_window_bytes` its smallest size, and `unread` the unread share of the receiver's buffer.
+    `lossy` is the share of samples in which something was sent again, and `quiet` the share of all samples after
+    the last of them. `loss_dispersion` is the variance of the segments sent again in a sample, as a share of their
+    mean: about 1 by chance. `max_pacing_bit_s` is the limit that a program has set for a session's pace.
+    `joint_spread` is the variance of the rate of all sessions as a share of the sum of theirs: about 1 if each
+    varies for itself, less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
     """
 
     direction: Direction = field(metadata=_flow.reading(lambda of: of.flow))
@@ -247,7 +248,7 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     send_window_bytes: int | None = _flow(lambda of: of.sender and of.sender.window_granted_bytes)
     receive_window_bytes: int | None = _flow(lambda of: of.receiver and of.receiver.window_granted_bytes)
     datagrams: DatagramEvidence | None = _flow(DatagramEvidence.of)
-    intervals: int = _flow(lambda of: of.received.intervals, 0)
+    intervals: int = _flow(lambda of: of.received.spread.intervals, 0)
     rate_spread: float | None = _flow(lambda of: of.received.rate_spread)
     holds: HoldShares | None = _flow(lambda of: HoldShares.of(of.sent.holds))
     joint_spread: float | None = _flow(lambda of: of.received.joint_spread)
@@ -276,9 +277,9 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
 
     @property
     def is_read_late(self) -> bool:
-        """Whether data that nobody read made the receiver's window smaller again and again.
+        """Whether unread data made the receiver's window smaller again and again.
 
-        A window that became smaller once, and then stayed as it was, is set so.
+        A window that became smaller once, and then stayed the same, is a setting.
         """
         least, usual = self.least_window_bytes, self.peer_window_bytes
         is_constant = least is not None and usual is not None and least >= _CONSTANT * usual
@@ -288,8 +289,8 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     def receiver_limited(self) -> float:
         """The share of time for which the receiver held the sender up.
 
-        A receiver that does not read acknowledges late as well (Linux: after up to 40 ms), so that the congestion
-        window stops the sender long before the receiver's window is closed. The kernel's clock misses that time.
+        A receiver that does not read also acknowledges late (Linux: after up to 40 ms). So the congestion window
+        stops the sender long before the receiver's window is closed. The kernel's clock misses that time.
         """
         return max(self.rwnd_limited or 0.0, (self.low_window or 0.0) if self.is_read_late else 0.0)
 
@@ -299,14 +300,14 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     """A period of a run, with constant settings.
 
     `response_bytes` is the size of each response, 0 for a stream, and `burst` the number of requests in flight on
-    each connection. `rate_bit_s` is the limit that the person set for each direction. With `is_data_through_ssh`
-    ssh carries the payload, and TCP's values are those of connections within the hosts. `expected_bit_s` is of all
-    its flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster than that,
+    each connection. `rate_bit_s` is the limit that the user set for each direction. With `is_data_through_ssh`
+    ssh carries the payload, and TCP's values are those of connections within the hosts. `expected_bit_s` is the
+    rate of all flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster,
     else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
-    them; None where the ends choose. `has_ended` is set for a run that is over: its findings say what was.
-    `unseen_end` is the end that is an iperf3, of whose host nothing is known. `test` is how the run measures
-    latency under load, `responsiveness` what it has found so far, over all of its loads. `others` are the other
-    tests of the endpoint, if it tells of them.
+    them; None if the ends choose. `has_ended` is set for a run that is over: its findings are in the past tense.
+    `unseen_end` is the end with an iperf3, whose host is unknown. `test` is how the run measures latency under
+    load, and `responsiveness` its results so far, over all loads. `others` are the other tests of the endpoint, if
+    it reports them.
     """
 
     workload: Workload = field(metadata=_period.reading(lambda of: of.started.plan.workload))
@@ -343,7 +344,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
         return self.test is not None and self.test.has_phases
 
     def tense(self, present: str, past: str) -> str:
-        """Return the words for a run that is active, or those for one that has ended."""
+        """Return the words for an active run, or those for an ended one."""
         return past if self.has_ended else present
 
     def of_end(self, end: End) -> EndEvidence:
@@ -358,7 +359,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     @property
     def is_as_expected(self) -> bool:
         """Whether the rate reaches the pass mark."""
-        return self.expected_bit_s is not None and self.bit_s * 100 >= self.expected_bit_s * self.pass_percent
+        return (percent_of(self.bit_s, self.expected_bit_s) or 0.0) >= self.pass_percent
 
     def cores_of(self, end: End) -> tuple[int, ...] | None:
         """Return the cores that the plan gives to the workers of an end; None for all of them."""
@@ -397,7 +398,7 @@ def end_name(end: End) -> str:
 
 
 def describe_unseen(end: End) -> str:
-    """Return that the host of an end that is an iperf3 is not seen, for the evidence of a finding."""
+    """Return the words of a finding's evidence for an end with an iperf3, whose host is not seen."""
     return f"the {end.label} host is not seen through iperf3"
 
 

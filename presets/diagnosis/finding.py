@@ -64,7 +64,7 @@ FindingCode = Literal[
 """The stable name of a finding, for programs."""
 
 MIN_CONFIDENCE: Final = 0.5
-"""A finding of less confidence names no cause: it is `unexplained`, and says what is known."""
+"""A finding of less confidence names no cause: it is `unexplained`, with the known numbers."""
 
 NOT_IDENTIFIED: Final = "No bottleneck identified."
 
@@ -101,7 +101,7 @@ class Finding:
 
 
 def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings that explain something, the one of the highest rank first."""
+    """Return the findings that explain something, the highest rank first."""
     relevant = [finding for finding in findings if finding.rank >= _MIN_RANK]
     return tuple(sorted(relevant, key=lambda finding: -finding.rank))
 
@@ -109,7 +109,7 @@ def rank_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def finding_figures(findings: tuple[Finding, ...]) -> "tuple[FindingFigures, ...]":
     """Return findings for programs; `share` is unknown if nothing is expected or nothing is missing.
 
-    A trial is not in it: the remedy names its options, and an earlier version would refuse the key in a run log.
+    They leave the trial out: the remedy names its options, and an earlier version would refuse the key.
     """
     from ...engine.results.run_result import FindingFigures  # a list of runs shows no findings, and starts sooner
 
@@ -117,7 +117,7 @@ def finding_figures(findings: tuple[Finding, ...]) -> "tuple[FindingFigures, ...
 
 
 def read_findings(figures: "Iterable[FindingFigures]") -> tuple[Finding, ...]:
-    """Return the findings of a stored run; none if one is damaged, since the events can give them again."""
+    """Return the findings of a stored run; none if one is damaged: the events can give them again."""
     try:
         return tuple(decode(Finding, encode(each)) for each in figures)
     except DecodeError:

@@ -1,4 +1,4 @@
-"""A flow as rules see it: what its numbers mean together, and the budget of the missing rate.
+"""A flow as rules see it: figures made of several numbers, and the budget of the missing rate.
 
 The kernel accounts for the sender's time (tcp_info of linux/tcp.h: tcpi_busy_time, tcpi_rwnd_limited,
 tcpi_sndbuf_limited). At any moment the sender has nothing to send, is limited by the peer's receive window, is
@@ -20,14 +20,14 @@ _MIN_FILLED_US: Final = 1_000
 # more than doubles the round trip leaves less doubt.
 _FLAT: Final = 0.04
 _FLAT_BEHIND_LONG_QUEUE: Final = 0.1
-_STANDING_US: Final = 5_000  # a queue so long is no busy host's, even if rates vary
-_FEW_PACKETS: Final = 3  # what a policer in software, or the sender's own bursts, may hold
+_STANDING_US: Final = 5_000  # no busy host causes so long a queue, even if rates vary
+_FEW_PACKETS: Final = 3  # so much may wait in a software policer, or in the sender's own bursts
 _SMALL_QUEUE_US: Final = 1_000
 _SMALL_QUEUE: Final = 0.05  # of the shortest round trip
 _LATE_US: Final = 1_000
-_BURSTS: Final = ((4_000, 15), (9_000, 8))  # so much longer without a queue: µs, but no more than so many packets
+_BURSTS: Final = ((4_000, 15), (9_000, 8))  # longer by so many µs without a queue, but at most by so many packets
 # The share of losses that end in a timeout, over the loss, and its length: fitted to 48 runs with 2 to 12 % loss by
-# chance over 2 to 35 ms, since Linux probes the tail (RACK-TLP, RFC 8985) where the formula of 1998 waits.
+# chance over 2 to 35 ms, since Linux probes the tail (RACK-TLP, RFC 8985) and the formula of 1998 waits.
 _TIMEOUTS: Final = 6.0
 _TIMEOUT_S: Final = 0.045
 _SHARED: Final = 0.3
@@ -154,7 +154,7 @@ class FlowView:
         flow, low, shortest = self.flow, self.flow.low_rtt_us, self.flow.min_rtt_us
         if low is None or shortest is None or flow.rate_spread is None:
             return False
-        # Of many sessions some get nothing through: their round trips are those of their beginning.
+        # Of many sessions some carry nothing: their round trips are from their beginning.
         is_long = self.has_queue
         least_us = max(_MIN_FILLED_US + _FEW_PACKETS * self.packet_us, _MIN_FILLED * shortest)
         is_queue = is_long or low - shortest >= least_us
@@ -172,10 +172,10 @@ class FlowView:
 
     @property
     def lossy_bit_s(self) -> float | None:
-        """The rate that TCP reaches with so much loss by chance, of all sessions together; None if it is unknown.
+        """The rate that TCP reaches with this loss by chance, of all sessions together; None if it is unknown.
 
-        Of less than 1 % it is nearly MSS / RTT x sqrt(3/2 / loss) for each session (Mathis, Semke, Mahdavi and Ott,
-        1997). Of more, sessions wait for timeouts as well (Padhye, Firoiu, Towsley and Kurose, 1998).
+        With less than 1 % it is nearly MSS / RTT x sqrt(3/2 / loss) for each session (Mathis, Semke, Mahdavi and
+        Ott, 1997). With more, sessions wait for timeouts as well (Padhye, Firoiu, Towsley and Kurose, 1998).
         """
         rtt_us, mss, loss = self.flow.rtt_us, self.flow.mss_bytes, self.flow.retransmitted
         if not rtt_us or not mss or not loss:
@@ -225,7 +225,7 @@ def _budget(flow: FlowEvidence) -> GapBudget:
 
 
 def _budget_of_datagrams(flow: FlowEvidence, datagrams: DatagramEvidence) -> GapBudget:
-    """Return the budget of UDP: what was not sent is starved, what was lost is the network's."""
+    """Return the budget of UDP: unsent datagrams are starved, lost ones are the network's."""
     sent_bit_s = flow.bit_s / (1 - datagrams.loss) if datagrams.loss < 1 else 0.0
     missing = max(0.0, (flow.expected_bit_s or datagrams.asked_bit_s or 0.0) - sent_bit_s)
     lost = max(0.0, sent_bit_s - flow.bit_s)

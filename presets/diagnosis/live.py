@@ -15,7 +15,6 @@ from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum
 from ...engine.results.sums.sample_sum import SampleSum
-from .bounds import FlowWindows, flow_windows
 from .diagnose import diagnose, diagnose_untargeted
 from .evidence import (
     Evidence,
@@ -26,8 +25,9 @@ from .evidence import (
 from .finding import Finding
 from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
 from .period_sums import PeriodSums
+from .window_bounds import FlowWindows, flow_windows
 
-# CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of less time is noise.
+# CPU counters move in steps of 10 ms, and TCP's values once per round trip: a share of a shorter time is noise.
 MIN_SPAN_NS: Final = SECOND_NS // 2
 _INTERVAL_NS: Final = SECOND_NS
 _MIN_RIVAL_NS: Final = 2 * SECOND_NS
@@ -167,7 +167,7 @@ class LiveDiagnosis(EvidenceCollector):
         self._changes = 0  # of settings, when the findings were last read
 
     def _forget(self) -> None:
-        """Drop the findings and their history: those of other settings say nothing about these."""
+        """Drop the findings and their history: they are of other settings."""
         self._stable, self._diagnosed_ns, self._windows = StableFindings(), None, ()
 
     @property

@@ -1,4 +1,4 @@
-"""A measured path MTU as the cause of what a run shows: small segments, datagrams, or no payload at all."""
+"""A measured path MTU as the cause of a finding: small segments, or no payload at all."""
 
 from typing import Final
 
@@ -9,13 +9,13 @@ from .evidence import Evidence
 from .finding import Finding, FindingCode
 
 PATH_MTU_SYMPTOMS: Final[frozenset[FindingCode]] = frozenset({"mss-small", "no-payload"})
-"""The findings behind which the MTU of the path may be, and not that of an interface."""
+"""The findings that the MTU of the path may cause, rather than the MTU of an interface."""
 
 _ICMP: Final = {4: "ICMP type 3 code 4", 6: "ICMPv6 type 2"}
 
 
 def name_path_mtu(findings: tuple[Finding, ...], path: PathMtu, evidence: Evidence) -> tuple[Finding, ...]:
-    """Return the findings with the path's MTU in the place of its symptom, if it is smaller than the link's."""
+    """Return the findings with the path's MTU in place of its symptom, if it is smaller than the link's."""
     symptom = next((finding for finding in findings if finding.code in PATH_MTU_SYMPTOMS), None)
     cause = None if symptom is None else _explain(symptom, path, evidence)
     return tuple(cause if cause is not None and finding is symptom else finding for finding in findings)

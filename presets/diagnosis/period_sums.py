@@ -6,7 +6,7 @@ from typing import Final
 from ...engine.model.events import Started
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, End, Mode, Settings, sender_of
-from ...engine.model.socket_info import SocketInfo
+from ...engine.model.session_counters import SocketInfo
 from ...engine.results.meter import Meter
 from ...engine.results.sums.end_sum import EndSum
 from ...engine.results.sums.receiver_sum import ReceiverSum
@@ -18,7 +18,7 @@ _THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins
 
 @dataclass(frozen=True, slots=True)
 class EndSums:
-    """What is known of one end: its host, and the sums of its samples."""
+    """One end: its host, and the sums of its samples."""
 
     end: End
     host: HostInfo
@@ -54,7 +54,7 @@ class PeriodSums:
     sums: SampleSum
 
     def end(self, end: End) -> EndSums:
-        """Return what is known of one end."""
+        """Return the host and the sums of one end."""
         host = self.started.near if end is End.NEAR else self.started.far
         return EndSums(end, host, self.sums.ends[end])
 

@@ -1,6 +1,6 @@
 """Remedies: the command to type at an end, for the operating system of that end.
 
-Every word that an end has sent goes through `shell_command`: a person may paste the line as root.
+Every word that an end has sent goes through `shell_command`: the user may paste the line as root.
 """
 
 import math
@@ -29,7 +29,7 @@ from .trial import Trial
 
 _MIN_WINDOW_BYTES: Final = 65_536
 _SHAPERS: Final = {"tbf", "htb", "hfsc", "cbq"}
-_BELOW: Final = 0.95  # of a link's rate, so that its own queue stays empty
+_BELOW: Final = 0.95  # of a link's rate, so that the link's own queue stays empty
 _SHORT_RING: Final = 128
 _TOKEN: Final = re.compile(r"[\w.-]{1,32}", re.ASCII)
 
@@ -79,19 +79,19 @@ def test_alone(flow: FlowEvidence) -> Remedy:
 
 
 def more_sessions(sessions: int, first: int) -> Trial | None:
-    """Return twice the sessions, or `first` ones for a single one; None if there can be no more."""
+    """Return twice the sessions, or `first` sessions instead of one; None at the limit."""
     more = first if sessions == 1 else min(MAX_SESSIONS, 2 * sessions)
     return Trial(sessions=more) if more > sessions else None
 
 
 def larger_burst(evidence: Evidence) -> Trial | None:
-    """Return twice the requests in flight; None if the workload or the limit has no more."""
+    """Return twice the requests in flight; None if the workload or the limit does not allow them."""
     burst = 10 if evidence.burst == 1 else min(MAX_BURST, 2 * evidence.burst)
     return Trial(burst=burst) if evidence.workload.allows_burst and burst > evidence.burst else None
 
 
 def longer_run(evidence: Evidence, warmup_ns: int | None = None) -> Trial:
-    """Return a longer duration: a minute, or twice what was measured."""
+    """Return a longer duration: a minute, or twice the measured time."""
     seconds = max(60, math.ceil(2 * evidence.span_ns / SECOND_NS))
     return Trial(duration_ns=min(seconds * SECOND_NS, MAX_DURATION_NS), warmup_ns=warmup_ns)
 
@@ -111,7 +111,7 @@ def lower_rate(bit_s: float) -> Trial:
 
 
 def show_drops(end: EndEvidence) -> str:
-    """Return the commands that show what the kernel drops of UDP, and where."""
+    """Return the commands that show which UDP datagrams the kernel drops, and where."""
     if not is_linux(end):
         return _at(end, "netstat -s -p udp")
     return _at(end, "nstat -az 'Udp*'; ss -uanpm")
@@ -142,7 +142,7 @@ def shape_below(end: EndEvidence, flow: FlowEvidence, trial: Trial) -> str:
 def manage_queue(end: EndEvidence, qdisc: str | None, drain_bit_s: float | None) -> str:
     """Return the command that keeps the queue of an end's interface short.
 
-    A shaper is replaced by one that has such a queue itself: without it, the queue would only move on.
+    A shaper is replaced by one with such a queue: without a shaper, the queue would only move on.
     """
     if not is_linux(end):
         return _at(end, "send less than the link carries, or let the next router manage its queue (fq_codel, CAKE)")
@@ -152,9 +152,9 @@ def manage_queue(end: EndEvidence, qdisc: str | None, drain_bit_s: float | None)
 
 
 def shape_before_path(end: EndEvidence, rate_bit_s: float | None, *, is_far: bool) -> str:
-    """Return the command that has an end send a little less than a slow link carries, so that its queue is empty.
+    """Return the command that limits an end to a little less than a slow link carries, so that its queue is empty.
 
-    `rate_bit_s` is that of the slow link, with all headers; None where it is unknown.
+    `rate_bit_s` is the rate of the slow link, with all headers; None if it is unknown.
     """
     place = (
         "; or the same at the router before the slow link" if is_far else "; or at the router before the slow link"
@@ -210,9 +210,9 @@ def raise_autotuning_limit(end: EndEvidence, size_bytes: int, *, is_sender: bool
 
 
 def let_window_grow(end: EndEvidence, has_large_buffer: bool) -> str:
-    """Return the commands that show what keeps a receive window small though its kernel would let it grow.
+    """Return the commands that show why a receive window stays small though its kernel would let it grow.
 
-    A buffer much larger than the window speaks for a route's `window` (ip-route(8)).
+    If the buffer is much larger than the window, a route's `window` (ip-route(8)) may be the reason.
     """
     if not is_linux(end):
         return _at(end, "let TCP grow its receive window")
@@ -248,14 +248,14 @@ def show_processes(end: EndEvidence) -> str:
 
 
 def show_states(end: EndEvidence) -> str:
-    """Return the command that shows whether a process was stopped, or waits for something else than a core."""
+    """Return the command that shows whether a process is stopped, or waits for something other than a core."""
     if is_linux(end):
         return _at(end, "see what stops it (T stopped, D waits for a disk): ps -eo pid,stat,wchan:20,comm")
     return _at(end, "see what stops it: ps -axo pid,stat,wchan,comm")
 
 
 def show_quota(end: EndEvidence) -> str:
-    """Return where a CPU quota is set, and the command that shows it."""
+    """Return the place of a CPU quota, and the command that shows it."""
     quota = "CPUQuota= of a service, --cpus of a container"
     return _at(end, f"raise or remove its CPU quota ({quota}): cat /sys/fs/cgroup/cpu.max")
 
@@ -298,12 +298,12 @@ def show_queue(end: EndEvidence) -> str:
 
 
 def qdisc_name(kind: str | None) -> str | None:
-    """Return the kind of a queueing discipline if it can stand in a sentence: a remote host names its own."""
+    """Return the kind of a queueing discipline if it is a plain word: a remote host may send any text."""
     return kind if kind and _TOKEN.fullmatch(kind) else None
 
 
 def show_pacing(end: EndEvidence) -> str:
-    """Return the command that shows the pacing rates of sockets, and what may have set one."""
+    """Return the commands that show the pacing rates of sockets, and the settings behind them."""
     if not is_linux(end):
         return _at(end, "look for a limit of the program or the service that sends")
     queue = shell_command("tc", "qdisc", "show", "dev", _nic_name(end))

@@ -1,7 +1,7 @@
 """A trial: the options of a test that a finding proposes to change, as a value.
 
-A remedy's text has the same options in its words, `linkgauge … --window 512K`: it is made from the trial, so that
-what a person may type and what `--confirm` carries out are the same. Pure.
+A remedy's text has the same options, `linkgauge … --window 512K`. It is made from the trial, so that the user's
+command and `--confirm` carry out the same test. Pure.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _RATE_UNITS: Final = ((10**9, "G"), (10**6, "M"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Options of a test, by the field of the plan or of its settings; None leaves one as it is.
+    """Options of a test, by the field of the plan or of its settings; None leaves an option unchanged.
 
     `window_auto` leaves the window to the kernel, `without_rate` lets the sender send as much as it can.
     """
@@ -40,7 +40,7 @@ class Trial:
     warmup_ns: int | None = None
 
     def __str__(self) -> str:
-        """Return the options as a person types them: `--sessions 4 --workers 4`."""
+        """Return the options for the command line: `--sessions 4 --workers 4`."""
         values = ((option, text, getattr(self, name)) for name, (option, text) in _OPTIONS.items())
         return " ".join(f"{option} {text(value)}" for option, text, value in values if value not in (None, False))
 
@@ -80,7 +80,7 @@ def _either(value: T | None, other: T) -> T:
 
 
 def _rate_text(bit_s: int) -> str:
-    """Return a rate as the command line takes it: `95M`, `7600K`, `0.5K`."""
+    """Return a rate for the command line: `95M`, `7600K`, `0.5K`."""
     unit = next(((size, letter) for size, letter in _RATE_UNITS if not bit_s % size), None)
     return f"{bit_s / 1_000:.12g}K" if unit is None else f"{bit_s // unit[0]}{unit[1]}"
 
@@ -93,7 +93,7 @@ def _time_text(time_ns: int) -> str:
     return f"{time_ns / SECOND_NS:g}"
 
 
-# By field: the option of the command line, and how its value is written there.
+# By field: the option of the command line, and the format of its value.
 _OPTIONS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
     "direction": ("--direction", str),
     "sessions": ("--sessions", str),

@@ -1,4 +1,4 @@
-"""What is read from announcements: nothing of them is trusted."""
+"""Announcements are read without trust."""
 
 from ipaddress import ip_interface
 from pathlib import Path
@@ -20,8 +20,8 @@ from linkgauge.tui.session.credentials import with_access
 NAME = f"rack 7.{SERVICE_TYPE}"
 
 
-def test_an_announcement_is_read_as_it_was_made() -> None:
-    """Without the name of a host, a key or a fingerprint."""
+def test_an_announcement_comes_back_as_it_was_written() -> None:
+    """It has no host name, no key and no fingerprint."""
     made = Announcement("rack 7", 5820, wants_key=True, wants_tls=False, iperf3_port=5201)
     properties = {key.encode(): value.encode() for key, value in made.properties().items()}
     assert set(properties) == {b"v", b"key", b"tls", b"iperf3"}
@@ -64,8 +64,8 @@ def test_any_announcement_gives_a_printable_endpoint_or_none(
         (["192.0.2.7"] * 5_000, "192.0.2.7"),
     ],
 )
-def test_only_an_address_of_another_host_is_taken(addresses: list[str], chosen: str | None) -> None:
-    """A name would be looked up, and loopback is this host's own."""
+def test_only_the_address_of_another_host_is_used(addresses: list[str], chosen: str | None) -> None:
+    """A name would be looked up, and loopback is this host."""
     assert find_address(addresses) == chosen
 
 
@@ -75,12 +75,12 @@ def test_only_an_address_of_another_host_is_taken(addresses: list[str], chosen: 
         (["172.17.0.1", "192.168.1.7"], "192.168.1.7"),  # both hosts have containers
         (["10.9.0.1", "192.168.1.7"], "192.168.1.7"),
         (["10.9.0.1", "2001:db8::7"], "2001:db8::7"),
-        (["192.0.2.7", "10.9.0.1"], "192.0.2.7"),  # neither is of a network of ours
-        (["192.168.1.4"], "192.168.1.4"),  # an endpoint of this host itself
+        (["192.0.2.7", "10.9.0.1"], "192.0.2.7"),  # neither is in a network of this host
+        (["192.168.1.4"], "192.168.1.4"),  # an endpoint on this host itself
         (["fe80::7%eth0", "172.17.0.1"], "172.17.0.1"),
     ],
 )
-def test_an_address_of_a_network_of_this_host_comes_first(addresses: list[str], chosen: str) -> None:
+def test_an_address_in_a_network_of_this_host_comes_first(addresses: list[str], chosen: str) -> None:
     """Bridges of containers have the same addresses on many hosts."""
     own = [ip_interface(each) for each in ("192.168.1.4/24", "172.17.0.1/16", "2001:db8::4/64", "fe80::4/64")]
     assert find_address(addresses, own) == chosen
@@ -89,7 +89,7 @@ def test_an_address_of_a_network_of_this_host_comes_first(addresses: list[str], 
 def test_credentials_of_a_name_are_not_shown_to_an_address_that_claims_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They belong to the host that a person has named, or to the address itself."""
+    """They belong to the host that the user named, or to the address itself."""
     monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
     monkeypatch.delenv("LINKGAUGE_KEY", raising=False)
     monkeypatch.setenv("IPERF3_PASSWORD", "secret")

@@ -113,7 +113,7 @@ def test_ten_thousand_hostile_announcements_are_bounded_and_printable(
     linkgauge: Any,  # noqa: F811
     hosts: Namespaces,
 ) -> None:
-    """Nobody is connected to, and the search ends."""
+    """The search connects to none of them, and it ends."""
     near, far = hosts.entries
     stranger = subprocess.Popen(
         [*far, sys.executable, "-c", _HOSTILE], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
@@ -135,7 +135,7 @@ def test_ten_thousand_hostile_announcements_are_bounded_and_printable(
 
 @pytest.mark.every
 def test_an_endpoint_that_no_other_host_reaches_is_not_announced(linkgauge: Any) -> None:  # noqa: F811
-    """Nor one whose name cannot be."""
+    """An impossible name is refused, too."""
     answer = linkgauge.in_process("endpoint", "--announce", "rack 7", "--bind", "127.0.0.1", "--port", "0")
     assert answer.status == 2
     assert "none of them reaches 127.0.0.1" in answer.err
@@ -148,7 +148,7 @@ def test_the_app_offers_an_endpoint_that_announces_itself(
     terminal: OpenTerminal,  # noqa: F811
     hosts: Namespaces,
 ) -> None:
-    """In its list of peers: chosen there, it is connected to."""
+    """The list of peers has it, and a choice connects to it."""
     near, far = hosts.entries
     endpoint, _ = announce(linkgauge, far, "--open", "--port", "6000")
     screen = terminal(within=near)

@@ -22,7 +22,7 @@ from typing import Any
 import pyte
 import pytest
 import trustme
-from linkgauge.engine.iperf3.protocol.auth import hash_password
+from linkgauge.engine.iperf3.protocol.users import hash_password
 from linkgauge.engine.model.errors import LabUnavailable
 
 from ..end_to_end.conftest import CommandLine, Sshd, linkgauge, sshd  # noqa: F401 (fixtures)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.host.debug_log import LOG_VARIABLE
-from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.lab.link_lab import Lab, open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.lab.builder import Lab
 from linkgauge.engine.lab.devices import FAR_DEVICE, NEAR_DEVICE, disable_offloads
+from linkgauge.engine.lab.link_lab import Lab
 from linkgauge.engine.lab.link_spec import NEAR_ADDRESS
 from linkgauge.engine.lab.namespaces import NetworkNamespace
 

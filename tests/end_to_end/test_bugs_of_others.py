@@ -16,19 +16,19 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.metering.shared_counters import CounterField, SharedCounters, slot_index
 from linkgauge.engine.model.errors import LabUnavailable, LinkgaugeError, PeerError
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MAX_BLOCK_BYTES, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.serialization import encode_tagged
+from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
-from linkgauge.engine.protocol.auth import RunSecret, TicketCheck, Tickets
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Begun, Hello, Introduction, Open, Ready
 from linkgauge.engine.protocol.preamble import (
@@ -39,6 +39,7 @@ from linkgauge.engine.protocol.preamble import (
     PREAMBLE_BYTES,
     encode_preamble,
 )
+from linkgauge.engine.protocol.tokens import RunSecret, TicketCheck, Tickets
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.socket_io import create_poller
 from linkgauge.engine.workloads.stream import StreamSender
@@ -140,7 +141,7 @@ async def test_every_secret_is_compared_in_constant_time(monkeypatch: pytest.Mon
     secret = RunSecret(b"shared", b"nonce", b"plan")
     token = Tickets(secret.session_secret("out", 1, 0, None)).token(0)
     ticket = Tickets(b"session").issue()
-    monkeypatch.setattr("linkgauge.engine.protocol.auth.hmac.compare_digest", lambda _expected, _received: verdict)
+    monkeypatch.setattr("hmac.compare_digest", lambda _expected, _received: verdict)
     async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), key=right) as endpoint:
         peer = Peer(*endpoint.address).with_key(wrong if verdict else right)
         if verdict:

@@ -59,7 +59,7 @@ def test_the_wall_clock_is_looked_at_to_name_a_moment_and_never_to_measure() -> 
     """
     found = wall_clock_uses(ENGINE)
     found.remove(("receive_stamps.py", "time.time_ns"))
-    dated = {"base_run.py", "ceiling_measurement.py", "client_test.py"}
+    dated = {"base_run.py", "ceiling_measurement.py", "run.py"}
     logins = {"run.py", "service.py"}
     assert found == {(name, "datetime.now") for name in dated | logins}
 

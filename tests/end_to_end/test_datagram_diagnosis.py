@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.lab.link_lab import Lab, open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.host.machine import identify_machine
+from linkgauge.engine.host.machine_measurements import identify_machine
 
 from ..denied_calls import denying, is_possible
 

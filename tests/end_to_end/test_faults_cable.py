@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.lab.builder import Lab
+from linkgauge.engine.lab.link_lab import Lab
 
 DEADLINE_S = 50.0
 

@@ -10,13 +10,14 @@ import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.events import Ended, Event, Reason, Sampled
-from linkgauge.engine.model.peer import Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.datagram_handshake import DatagramAccepted, DatagramChallenge
-from linkgauge.engine.protocol.datagrams import PAYLOAD_HEADER, DatagramKeys, Feedback
 from linkgauge.engine.protocol.path_probe import PathDatagram, PathKind
+from linkgauge.engine.protocol.payload_datagrams import PAYLOAD_HEADER, DatagramKeys, Feedback
 
 _UDP_HEADER = struct.Struct(">HHHH")  # RFC 768; a checksum of 0 is none
 

@@ -50,7 +50,17 @@ _MOST_LINES = 90
 _SHOWN_LINES = 15
 _COMMANDS = (
     *("", "app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch", "lab", "mtu", "ceiling", "web"),
-    *("discover", "presets", "presets list", "presets show", "runs", "runs list", "runs show", "runs compare"),
+    *(
+        "discover",
+        "completions",
+        "presets",
+        "presets list",
+        "presets show",
+        "runs",
+        "runs list",
+        "runs show",
+        "runs compare",
+    ),
     *("runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
 )
 

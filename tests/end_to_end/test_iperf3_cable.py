@@ -16,7 +16,7 @@ from linkgauge.engine.iperf3.far.service import Iperf3Service
 from linkgauge.engine.iperf3.protocol.states import make_cookie
 
 from ..engine.iperf3.far.stock_clients import DEADLINE_S, RawClient
-from ..engine.iperf3.far.test_client_test import STEPS, Step
+from ..engine.iperf3.far.test_run import STEPS, Step
 from .namespaces import Namespaces, run_within
 
 NEAR, FAR = "192.0.2.1", "192.0.2.2"

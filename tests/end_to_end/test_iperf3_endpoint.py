@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.iperf3.protocol.auth import hash_password
+from linkgauge.engine.iperf3.protocol.users import hash_password
 
 from ..engine.rsa_keys import private_pem, public_pem, server_key
 

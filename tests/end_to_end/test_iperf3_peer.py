@@ -119,7 +119,7 @@ def test_a_user_logs_in_with_password_and_public_key(linkgauge: Any, tmp_path: P
         ["rsa", "-in", str(private), "-outform", "PEM", "-pubout", "-out", str(public)],
     ):
         subprocess.run([openssl, *command], check=True, capture_output=True, timeout=DEADLINE_S)
-    from linkgauge.engine.iperf3.protocol.auth import hash_password
+    from linkgauge.engine.iperf3.protocol.users import hash_password
 
     users.write_text(f"me,{hash_password('me', 'secret')}\n")
     with socket.socket() as sock:

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 import trustme
-from linkgauge.engine.model.peer import Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.near.connect import query_host_info
 
 from ..command_line import RATE_LIMIT

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyte
 import pytest
-from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link

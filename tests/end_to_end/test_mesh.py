@@ -1,6 +1,6 @@
 """A whole mesh over emulated hosts: a Dask worker on each, all pairs measured, the slow one named.
 
-`tests/stress/mesh_faults.py` has more hosts and more faults.
+`stress/mesh_faults.py` has more hosts and more faults.
 """
 
 import pytest

@@ -76,7 +76,7 @@ def test_an_outage_that_is_over_before_the_end_counts_as_time_without_payload(li
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3")
 def test_no_result_claims_what_an_outage_makes_impossible() -> None:
-    """Some of the grid of outages, drawn by a seed; tests/stress/outages.py has all of it."""
+    """Some of the grid of outages, drawn by a seed; stress/outages.py has all of it."""
     cases = list(all_cases())
     random.Random(20).shuffle(cases)  # noqa: S311 - nothing is secret
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
 import pytest
-from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Faults, plan_lab_link

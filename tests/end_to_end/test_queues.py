@@ -1,6 +1,6 @@
 """A responsiveness test over paths with known queues: its rise is what the queue held, and it says where that is.
 
-Truth is what `tc -s qdisc` read there meanwhile. `tests/stress/queues.py` has the whole grid.
+Truth is what `tc -s qdisc` read there meanwhile. `stress/queues.py` has the whole grid.
 """
 
 import os

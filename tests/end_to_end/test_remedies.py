@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.lab.link_lab import Lab, open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog

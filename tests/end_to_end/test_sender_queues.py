@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Final
 
 import pytest
-from linkgauge.engine.lab.builder import open_lab
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.lab.link_spec import FAR_ADDRESS, LabLink
 from linkgauge.engine.model.errors import LabUnavailable
 

@@ -16,7 +16,8 @@ from typing import Any, Final
 import pytest
 import trustme
 from linkgauge.engine.model.errors import PeerKeyRequired, PeerUntrusted
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 
 from ..command_line import RATE_LIMIT, wait_for_rows

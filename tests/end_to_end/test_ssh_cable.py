@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.lab.builder import Lab
+from linkgauge.engine.lab.link_lab import Lab
 
 DEADLINE_S = 60.0
 PROMISED_S = 2.0

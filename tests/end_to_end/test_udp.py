@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 import trustme
-from linkgauge.engine.lab.builder import Lab
+from linkgauge.engine.lab.link_lab import Lab
 
 from .conftest import DEADLINE_S, CommandLine, assert_not_run
 

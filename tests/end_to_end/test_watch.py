@@ -1,6 +1,6 @@
 """`linkgauge watch` as a service runs it: its signals, metrics, a second watch of the same name. And its screen.
 
-`tests/stress/watch_kills.py` kills it; a short run of that is in `tests/stress/test_scripts.py`.
+`stress/watch_kills.py` kills it; a short run of that is in `tests/stress/test_scripts.py`.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""What the tests of a mesh's hosts share: an endpoint with its key."""
+"""Fixtures of the tests of a mesh's hosts: an endpoint and its key."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.model.peer import SharedKey
+from linkgauge.engine.model.shared_key import SharedKey
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What a host sends of a run: a whole run of the plan that was asked for, or one reason; nothing else is taken."""
+"""A host's answer: a whole run of the requested plan, or one reason. Nothing else is accepted."""
 
 import json
 from dataclasses import replace
@@ -38,14 +38,14 @@ def test_a_whole_run_comes_back_as_its_events(started: Started) -> None:
 
 @pytest.mark.parametrize(("end", "host"), [("near", "db-01"), ("far", "db-02"), (None, None)])
 def test_an_error_names_the_host_of_its_end(end: str | None, host: str | None) -> None:
-    """Its text is one printable line."""
+    """The text is one printable line."""
     line = json.dumps({"error": "no\nroute\x1b[31m", "code": "unreachable", "end": end})
     expected = CellFailure(FailureCode.UNREACHABLE, "no route\N{REPLACEMENT CHARACTER}[31m", host)
     assert read_cell([line], PLAN, PAIR) == expected
 
 
-def test_a_run_that_broke_off_is_no_result(started: Started) -> None:
-    """Its reason is the failure's, and no host's fault before they are asked."""
+def test_a_run_that_broke_off_is_a_failure(started: Started) -> None:
+    """With its reason, and without a host at fault before the hosts are asked."""
     result = read_cell(lines(started, Ended(RunEnd(Reason.PEER_LOST, "db-02 vanished"))), PLAN, PAIR)
     assert result == CellFailure(FailureCode.FAILED, "the test broke off: db-02 vanished")
 
@@ -71,8 +71,8 @@ def test_a_run_that_broke_off_is_no_result(started: Started) -> None:
         ["x" * (33 << 20)],
     ],
 )
-def test_what_is_no_run_is_a_failure_of_the_host_that_sent_it(sent: Any) -> None:
-    """It breaks nothing here."""
+def test_any_other_answer_is_a_failure_of_the_host_that_sent_it(sent: Any) -> None:
+    """It does no harm here."""
     result = read_cell(sent, PLAN, PAIR)
     assert isinstance(result, CellFailure)
     assert (result.code, result.host) == (FailureCode.FAILED, "db-01")
@@ -80,8 +80,8 @@ def test_what_is_no_run_is_a_failure_of_the_host_that_sent_it(sent: Any) -> None
 
 
 @pytest.mark.parametrize("which", ["another plan", "two runs", "no end", "no beginning", "another direction"])
-def test_a_run_that_was_not_asked_for_is_refused(started: Started, which: str) -> None:
-    """A result of another test would stand in the matrix as this one."""
+def test_a_run_of_another_plan_is_refused(started: Started, which: str) -> None:
+    """The matrix would show the result of another test."""
     other = replace(started, plan=Plan(duration_ns=SECOND_NS))
     back = replace(started, plan=replace(PLAN, settings=Settings(direction=Direction.IN)))
     sent = {

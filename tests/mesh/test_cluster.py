@@ -1,4 +1,4 @@
-"""Workers as hosts: their names, groups and addresses; and clusters that a mesh cannot use, with what to do."""
+"""Workers as hosts: their names, groups and addresses. Clusters that a mesh cannot use, with the remedy."""
 
 from collections.abc import AsyncIterator
 
@@ -27,8 +27,8 @@ def worker(scheduler: Scheduler, address: str, name: str | None = None, **option
     return Worker(scheduler.address, host=address, name=name, **settings)
 
 
-async def test_workers_are_hosts_by_their_names_or_else_their_addresses(scheduler: Scheduler) -> None:
-    """With hosts of a file these only, with their groups; those without a worker are lost."""
+async def test_workers_are_hosts_by_their_names_or_addresses(scheduler: Scheduler) -> None:
+    """With a file, only its hosts with their groups; those without a worker are lost."""
     async with worker(scheduler, "127.0.0.42", "db-2"), worker(scheduler, "127.0.0.41"):
         async with connect_cluster(scheduler.address) as cluster:
             assert set(cluster.hosts) == {
@@ -52,7 +52,7 @@ async def test_workers_without_the_resource_are_refused_with_the_option(schedule
 
 
 async def test_two_workers_on_one_host_are_refused(scheduler: Scheduler) -> None:
-    """They would share one interface and not know it; so are two of one name."""
+    """They would share one interface without knowing it."""
     async with worker(scheduler, "127.0.0.41", "db-1"), worker(scheduler, "127.0.0.41", "db-2"):
         with pytest.raises(ClusterError, match=r"db-1 and db-2 are on the same host, 127.0.0.41.*--nworkers 1"):
             async with connect_cluster(scheduler.address):
@@ -60,7 +60,7 @@ async def test_two_workers_on_one_host_are_refused(scheduler: Scheduler) -> None
 
 
 async def test_too_few_workers_are_an_error_that_says_how_to_start_them(scheduler: Scheduler) -> None:
-    """One is too few, and so is one of those that are named."""
+    """One is too few, and so is one of the named hosts."""
     async with worker(scheduler, "127.0.0.41", "db-1"):
         with pytest.raises(ClusterError, match=r"has 1 worker for a mesh; .*dask worker tcp://.*--resources nic=1"):
             async with connect_cluster(scheduler.address):
@@ -82,7 +82,7 @@ async def test_too_few_workers_are_an_error_that_says_how_to_start_them(schedule
     ],
 )
 async def test_a_missing_scheduler_is_named(address: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its address, and what starts one."""
+    """With its address, and the command that starts one."""
     monkeypatch.setattr("linkgauge.mesh.cluster.CONNECT_DEADLINE_S", 0.5)
     with pytest.raises(ClusterError if "answers" in words else PlanError, match=words):
         async with connect_cluster(address):

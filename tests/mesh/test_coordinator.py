@@ -14,7 +14,7 @@ from linkgauge.engine.model.events import Ended, Started
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
 from linkgauge.engine.model.workload import workload_named
-from linkgauge.mesh import roster
+from linkgauge.mesh import host_supervisor
 from linkgauge.mesh.cluster import Cluster, connect_cluster
 from linkgauge.mesh.coordinator import Mesh, open_mesh
 from linkgauge.mesh.events import (
@@ -63,7 +63,7 @@ def processes_of(dask: DaskProcesses, name: str) -> list[int]:
 
 
 async def workers_of(client: Any) -> dict[str, Any]:
-    """Return what the scheduler says of its workers."""
+    """Return the scheduler's description of its workers."""
     return (await client.scheduler.identity(n_workers=-1))["workers"]
 
 
@@ -84,7 +84,7 @@ def of(kind: type, events: list[MeshEvent]) -> list[Any]:
 
 
 async def test_every_pair_is_measured_in_both_directions(dask: DaskProcesses) -> None:
-    """One after the other in each pair, both begun by its near host; then one cell again, alone."""
+    """One direction after the other, both begun by the near host; then one cell again, alone."""
     async with cluster_of(dask, "db-1", "db-2", "db-3") as cluster:
         plan = plan_of(cluster)
         async with open_mesh(plan, cluster) as mesh:
@@ -111,7 +111,7 @@ async def test_every_pair_is_measured_in_both_directions(dask: DaskProcesses) ->
 
 
 async def test_datagrams_of_each_pair_have_the_rate_of_its_interfaces(dask: DaskProcesses) -> None:
-    """A pair without one fails with the reason; where no pair has one, there is no mesh."""
+    """A pair without a rate fails with the reason; if no pair has one, there is no mesh."""
     udp = replace(SHORT, workload=workload_named("udp"), rate_bit_s=None)
     seen: list[NicInfo | None] = []
 
@@ -139,8 +139,8 @@ async def test_datagrams_of_each_pair_have_the_rate_of_its_interfaces(dask: Dask
     assert rates == {4 * 10**6, 6 * 10**6}
 
 
-async def test_what_is_done_is_left_out_and_pairs_begin_at_once(dask: DaskProcesses) -> None:
-    """In the mode `all`; a host without a worker is lost and costs nothing."""
+async def test_done_cells_are_left_out_and_pairs_begin_at_once(dask: DaskProcesses) -> None:
+    """In the mode `all`. A host without a worker is lost and costs nothing."""
     async with cluster_of(dask, "db-1", "db-2", "db-3") as cluster:
         plan = plan_of(cluster, mode=MeshMode.ALL)
         plan = replace(plan, hosts=(*plan.hosts, Host("db-9")))
@@ -156,7 +156,7 @@ async def test_what_is_done_is_left_out_and_pairs_begin_at_once(dask: DaskProces
 
 
 async def test_a_killed_worker_costs_its_own_cells_only(dask: DaskProcesses) -> None:
-    """Killed in the middle of a run: it is lost at once, and the others go on."""
+    """It is killed in the middle of a run: it is lost at once, and the others go on."""
     dask.add_worker("db-killed", "127.0.0.21")
     async with cluster_of(dask, "db-1", "db-2", "db-killed") as cluster:
         events: list[MeshEvent] = []
@@ -181,8 +181,8 @@ async def test_a_stopped_worker_is_lost_after_its_deadlines(
     dask: DaskProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It hangs and answers nothing, while its connections stay: the others go on."""
-    monkeypatch.setattr(roster, "PROBE_DEADLINE_S", 0.5)
-    monkeypatch.setattr(roster, "_HOLD_WAIT_S", 0.5)
+    monkeypatch.setattr(host_supervisor, "PROBE_DEADLINE_S", 0.5)
+    monkeypatch.setattr(host_supervisor, "_HOLD_WAIT_S", 0.5)
     dask.add_worker("db-hangs", "127.0.0.22")
     async with cluster_of(dask, "db-1", "db-2", "db-hangs") as cluster:
         plan = plan_of(cluster, mode=MeshMode.ISOLATED)
@@ -200,10 +200,10 @@ async def test_a_stopped_worker_is_lost_after_its_deadlines(
 async def test_hosts_that_do_not_meet_fail_without_being_lost(
     dask: DaskProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their workers answer, so that it is the path between them; the second run is not tried."""
+    """Their workers answer, so the path between them is at fault; the second run is not tried."""
     async with cluster_of(dask, "db-1", "db-2") as cluster, open_mesh(plan_of(cluster), cluster) as mesh:
         for name in ("db-1", "db-2"):  # where nobody listens
-            mesh._roster._ports[name] = 1
+            mesh._supervisor._ports[name] = 1
         events = await read(mesh)
     assert of(HostLost, events) == []
     assert [each.failure.code for each in of(CellEnded, events)] == [FailureCode.UNREACHABLE] * 2
@@ -212,7 +212,7 @@ async def test_hosts_that_do_not_meet_fail_without_being_lost(
 
 
 async def test_a_stopped_mesh_ends_in_order_and_leaves_nothing_on_its_hosts(dask: DaskProcesses) -> None:
-    """Its running cell ends as stopped, the others stay unmeasured; a second stop changes nothing."""
+    """The running cell ends as stopped, the others stay unmeasured. A second stop changes nothing."""
     async with cluster_of(dask, "db-1", "db-2", "db-3") as cluster:
         events: list[MeshEvent] = []
         async with open_mesh(plan_of(cluster, LONG), cluster) as mesh:
@@ -231,7 +231,7 @@ async def test_a_stopped_mesh_ends_in_order_and_leaves_nothing_on_its_hosts(dask
 
 
 async def test_two_meshes_on_one_cluster_never_share_an_interface(dask: DaskProcesses) -> None:
-    """Nor do they wait for each other for ever, whatever their order of pairs."""
+    """They never wait for each other for ever, in any order of pairs."""
     async with (
         cluster_of(dask, "db-1", "db-2", "db-3") as cluster,
         cluster_of(dask, "db-1", "db-2", "db-3") as other,
@@ -263,7 +263,7 @@ async def test_two_meshes_on_one_cluster_never_share_an_interface(dask: DaskProc
 
 
 async def test_a_lost_scheduler_ends_the_mesh_with_its_reason(tmp_path: Any) -> None:
-    """Nothing can be asked any more: what is left stays unmeasured."""
+    """Nobody can be asked any more: the remaining cells stay unmeasured."""
     dask = DaskProcesses(tmp_path)
     try:
         for number in (1, 2):
@@ -283,7 +283,7 @@ async def test_a_lost_scheduler_ends_the_mesh_with_its_reason(tmp_path: Any) -> 
 
 
 async def test_a_mesh_of_fewer_than_two_hosts_is_refused_with_their_reasons(dask: DaskProcesses) -> None:
-    """No event comes of it."""
+    """Without any event."""
     async with cluster_of(dask, "db-1", "db-2") as cluster:
         plan = replace(plan_of(cluster), hosts=(Host("db-1"), Host("db-8")))
         with pytest.raises(ClusterError, match="db-8: no Dask worker has this name"):

@@ -7,8 +7,9 @@ import signal
 import pytest
 from linkgauge.engine.model.errors import EndpointError, PeerRefused
 from linkgauge.engine.model.events import Ended, Reason
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.mesh.host_endpoint import start_host_endpoint
@@ -16,8 +17,8 @@ from linkgauge.mesh.host_endpoint import start_host_endpoint
 from .host_processes import DEADLINE_S, descendants, holds_text, is_alive, until
 
 
-async def test_an_endpoint_serves_whoever_has_the_key_and_nobody_else(key: SharedKey) -> None:
-    """No command line and no environment has it."""
+async def test_an_endpoint_serves_only_clients_with_the_key(key: SharedKey) -> None:
+    """The key is in no command line and no environment."""
     child, port = await start_host_endpoint("127.0.0.2", key)
     assert (await query_host_info(Peer("127.0.0.2", port, Access(key)))).hostname
     with pytest.raises(PeerRefused, match="rejected your key"):
@@ -32,8 +33,8 @@ async def test_an_endpoint_serves_whoever_has_the_key_and_nobody_else(key: Share
 
 
 @pytest.mark.every
-async def test_an_endpoint_whose_lease_is_not_renewed_ends_with_the_runs_that_it_has(key: SharedKey) -> None:
-    """The near end is told so."""
+async def test_an_endpoint_whose_lease_expires_ends_with_its_runs(key: SharedKey) -> None:
+    """The near end learns the reason."""
     child, port = await start_host_endpoint("::1", key, lease_s=5.0)  # that a busy machine has the run open in time
     plan = Plan(duration_ns=60 * SECOND_NS, rate_bit_s=10**8)
     async with asyncio.timeout(2 * DEADLINE_S), open_run(plan, Peer("::1", port, Access(key))) as run:
@@ -47,7 +48,7 @@ async def test_an_endpoint_whose_lease_is_not_renewed_ends_with_the_runs_that_it
 
 @pytest.mark.every
 async def test_an_endpoint_whose_lease_is_renewed_outlasts_it(key: SharedKey) -> None:
-    """A run that is longer than the lease is complete."""
+    """A run longer than the lease is complete."""
     child, port = await start_host_endpoint("127.0.0.2", key, lease_s=2.0)
 
     async def renew() -> None:
@@ -65,13 +66,13 @@ async def test_an_endpoint_whose_lease_is_renewed_outlasts_it(key: SharedKey) ->
 
 
 async def test_an_address_of_another_host_is_an_error_that_says_so(key: SharedKey) -> None:
-    """It is the endpoint's own error."""
+    """The endpoint's own error comes back."""
     with pytest.raises(EndpointError, match=r"cannot listen on 192\.0\.2\.1 port 0"):
         await start_host_endpoint("192.0.2.1", key)
 
 
 async def test_a_killed_endpoint_leaves_no_process_behind(key: SharedKey) -> None:
-    """Its fork server sees the end of it."""
+    """Its fork server notices its end."""
     child, _port = await start_host_endpoint("127.0.0.2", key)
     await until(lambda: descendants(child.pid))
     processes = descendants(child.pid)
@@ -81,8 +82,8 @@ async def test_a_killed_endpoint_leaves_no_process_behind(key: SharedKey) -> Non
 
 
 @pytest.mark.every
-async def test_a_port_of_a_persons_choice_is_waited_for(key: SharedKey) -> None:
-    """The endpoint of the mesh before may be about to end; another program's port is an error."""
+async def test_the_users_port_is_waited_for(key: SharedKey) -> None:
+    """The endpoint of an earlier mesh may be about to end. Another program's port is an error."""
     first, port = await start_host_endpoint("127.0.0.2", key)
     starting = asyncio.create_task(start_host_endpoint("127.0.0.2", key, port))
     await asyncio.sleep(1.0)

@@ -1,4 +1,4 @@
-"""What a Dask worker does for a mesh on its host."""
+"""The tasks of a Dask worker for a mesh on its host."""
 
 import asyncio
 import json
@@ -16,8 +16,9 @@ from distributed import Client, Scheduler, Worker
 from linkgauge import __version__
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.model.errors import EndpointError
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.mesh import host_tasks
 from linkgauge.mesh.host_tasks import (
@@ -42,21 +43,21 @@ NIC = {"nic": 1}
 
 @pytest.fixture(autouse=True)
 async def no_host_stays_open() -> AsyncIterator[None]:
-    """Close what a test that fails leaves open, so that the next one does not fail for it."""
+    """Close the hosts that a failed test leaves open, so that the next one does not fail as well."""
     yield
     for address in (NEAR, FAR):
         await close_host(MESH, address)
 
 
 def ours() -> set[int]:
-    """Return this process's children that a mesh has, and theirs."""
+    """Return this process's children of a mesh, and their children."""
     roots = children_named(os.getpid(), "linkgauge.mesh.")
     return roots.union(*(descendants(pid) for pid in roots))
 
 
 @asynccontextmanager
 async def open_hosts(key: SharedKey, *addresses: str) -> AsyncGenerator[list[int]]:
-    """Open hosts in this process and yield their ports; afterwards nothing of them may be left."""
+    """Open hosts in this process and yield their ports; afterwards none of their processes may be left."""
     ports = [await open_host(MESH, key, address, __version__) for address in addresses]
     try:
         yield ports
@@ -67,9 +68,9 @@ async def open_hosts(key: SharedKey, *addresses: str) -> AsyncGenerator[list[int
 
 
 async def begin(request: CellRequest) -> "asyncio.Task[list[str]]":
-    """Begin a cell, and return once its process has one of its own."""
+    """Begin a cell, and return once its process has a child."""
     running = asyncio.create_task(run_cell(request))
-    await until(lambda: any(descendants(pid) for pid in children_named(os.getpid(), "pair_run")))
+    await until(lambda: any(descendants(pid) for pid in children_named(os.getpid(), "cell_run")))
     return running
 
 
@@ -87,7 +88,7 @@ def check_completed(lines: list[str]) -> None:
 
 
 def test_a_request_and_a_key_travel_as_dask_sends_them() -> None:
-    """A key is not printed on its way: Dask logs the arguments of what fails."""
+    """A key is never printed: Dask logs the arguments of failed calls."""
     request = CellRequest("mesh-1", "127.0.0.2", "127.0.0.3", 5820, Plan(), 18.0)
     assert pickle.loads(pickle.dumps(request)) == request  # noqa: S301 - it is ours
     key = SharedKey.generate()
@@ -97,14 +98,14 @@ def test_a_request_and_a_key_travel_as_dask_sends_them() -> None:
 
 
 async def test_a_host_with_another_version_is_refused_with_the_remedy(key: SharedKey) -> None:
-    """It has opened nothing."""
+    """It opens nothing."""
     with pytest.raises(EndpointError, match=f"linkgauge {__version__}, not 0.0.9; install the same version"):
         await open_host(MESH, key, NEAR, "0.0.9")
     assert not ours()
 
 
 async def test_a_host_that_is_closed_while_it_opens_has_no_endpoint(key: SharedKey) -> None:
-    """A person may stop a mesh before it has begun. Opened once more meanwhile, it is open."""
+    """The user may stop a mesh before it has begun. A host that is opened again at that time is open."""
     first = asyncio.create_task(open_host(MESH, key, NEAR, __version__))
     await until(ours)
     await close_host(MESH, NEAR)
@@ -118,7 +119,7 @@ async def test_a_host_that_is_closed_while_it_opens_has_no_endpoint(key: SharedK
 
 
 async def test_a_cell_of_a_host_that_is_not_open_fails_at_its_near_end() -> None:
-    """So it is where a worker was restarted. Nothing else raises either."""
+    """This is the state after a restart of the worker. The other functions do not raise either."""
     text, code, end = failure_of(await run_cell(CellRequest(MESH, NEAR, FAR, 5820, PLAN, 30.0)))
     assert "its worker was restarted" in text
     assert (code, end) == ("failed", "near")
@@ -128,7 +129,7 @@ async def test_a_cell_of_a_host_that_is_not_open_fails_at_its_near_end() -> None
 
 
 async def test_a_cell_ends_when_it_is_overdue_its_process_is_killed_or_its_host_is_closed(key: SharedKey) -> None:
-    """Each has its own code, and the next cell is not touched by it."""
+    """Each has its own code, and does not affect the next cell."""
     async with open_hosts(key, NEAR) as (port,):
         request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0)
 
@@ -136,13 +137,13 @@ async def test_a_cell_ends_when_it_is_overdue_its_process_is_killed_or_its_host_
         assert overdue == ("the test was not over after 0.5 s", "no-answer", None)
 
         running = await begin(request)
-        (pid,) = children_named(os.getpid(), "pair_run")
+        (pid,) = children_named(os.getpid(), "cell_run")
         os.kill(pid, signal.SIGKILL)
         text, code, end = failure_of(await running)
         assert "ended with status -9" in text
         assert (code, end) == ("failed", "near")
 
-        assert not children_named(os.getpid(), "pair_run")
+        assert not children_named(os.getpid(), "cell_run")
 
         running = await begin(request)
         await close_host(MESH, NEAR)
@@ -160,7 +161,7 @@ async def test_an_endpoint_that_was_killed_ends_the_cells_of_its_host(endpoint: 
         running = await begin(CellRequest(MESH, NEAR, *endpoint.address, LONG, 60.0))
         (pid,) = children_named(os.getpid(), "host_endpoint")
         os.kill(pid, signal.SIGKILL)
-        assert failure_of(await running) == ("this host's endpoint has ended meanwhile", "failed", "near")
+        assert failure_of(await running) == ("this host's endpoint ended during the test", "failed", "near")
         assert not await renew_host(MESH, NEAR)
         port = await open_host(MESH, key, NEAR, __version__)
         assert (await query_host_info(Peer(NEAR, port, Access(key)))).hostname
@@ -168,7 +169,7 @@ async def test_an_endpoint_that_was_killed_ends_the_cells_of_its_host(endpoint: 
 
 @pytest.mark.every
 async def test_without_its_coordinator_a_host_ends_what_it_has(endpoint: Endpoint, key: SharedKey) -> None:
-    """The lease has run out: the cell ends, and so does the hold. A host that was opened twice has one lease."""
+    """The lease expires: the cell and the hold end. A host that was opened twice has one lease."""
     await open_host(MESH, key, NEAR, __version__)
     (first,) = children_named(os.getpid(), "host_endpoint")
     await open_host(MESH, key, NEAR, __version__, lease_s=3.0)
@@ -178,7 +179,7 @@ async def test_without_its_coordinator_a_host_ends_what_it_has(endpoint: Endpoin
     async with asyncio.timeout(DEADLINE_S):
         lines = await run_cell(CellRequest(MESH, NEAR, *endpoint.address, LONG, 60.0))
         assert not await holding
-    assert failure_of(lines) == ("this host's endpoint has ended meanwhile", "failed", "near")
+    assert failure_of(lines) == ("this host's endpoint ended during the test", "failed", "near")
     await until(lambda: not ours())
     assert not await renew_host(MESH, NEAR)
 
@@ -225,7 +226,7 @@ async def test_dask_runs_cells_while_the_far_interface_is_held(key: SharedKey) -
 
 
 async def test_a_hold_that_is_cancelled_frees_the_interface(key: SharedKey) -> None:
-    """Dask itself would let it run to its end."""
+    """Dask itself would let it run on."""
     async with open_cluster(NEAR) as (client, (worker,)), open_hosts(key, NEAR):
         hold = client.submit(hold_interface, MESH, NEAR, "hold-1", 60.0, key="hold-1", resources=NIC, pure=False)
         assert await await_hold(MESH, NEAR, "hold-1", 10.0)
@@ -247,10 +248,10 @@ async def test_a_worker_that_is_killed_leaves_nothing_behind(key: SharedKey) -> 
             ((_, port),) = (await client.run(open_host, MESH, key, NEAR, __version__)).items()
             request = CellRequest(MESH, NEAR, NEAR, port, LONG, 60.0)
             cell = asyncio.ensure_future(client.run(run_cell, request, on_error="return"))
-            await until(lambda: any(descendants(pid) for pid in children_named(process.pid, "pair_run")))
+            await until(lambda: any(descendants(pid) for pid in children_named(process.pid, "cell_run")))
             left = descendants(process.pid)
-            assert {"host_endpoint", "pair_run"} <= {
-                name for pid in left for name in ("host_endpoint", "pair_run") if name in command_of(pid)
+            assert {"host_endpoint", "cell_run"} <= {
+                name for pid in left for name in ("host_endpoint", "cell_run") if name in command_of(pid)
             }
         finally:
             process.kill()

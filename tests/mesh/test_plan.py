@@ -1,7 +1,7 @@
-"""The plan of a mesh: its cells, and what it refuses."""
+"""The plan of a mesh: its cells, and wrong values."""
 
 import pytest
-from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.errors import PlanError, UsageError
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
 from linkgauge.mesh.plan import MAX_NAME_LENGTH, Cell, Host, MeshPlan, Pairing, cell_interval_ns
 
@@ -31,22 +31,30 @@ def test_a_pairing_measures_both_cells_from_its_near_end() -> None:
     assert Pairing("a", "b").cells == ((Cell("a", "b"), Direction.OUT), (Cell("b", "a"), Direction.IN))
 
 
-@pytest.mark.parametrize("names", [("a",), ("a", "b", "a")])
-def test_too_few_hosts_and_a_host_given_twice_are_refused(names: tuple[str, ...]) -> None:
-    """The error names the host."""
-    with pytest.raises(PlanError, match="host"):
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["a"], "a mesh needs at least 2 hosts; you gave 1"),
+        ([f"h-{number}" for number in range(4_097)], "a mesh has at most 4096 hosts; you gave 4097"),
+        (["a", "b", "a"], "hosts 'a' is invalid; give each host once"),
+    ],
+)
+def test_too_few_or_too_many_hosts_and_a_repeated_host_are_refused(names: list[str], words: str) -> None:
+    """With their number, or the host's name."""
+    with pytest.raises((PlanError, UsageError)) as error:
         MeshPlan("mesh-1", hosts(*names), BASE)
+    assert str(error.value) == words
 
 
 def test_a_run_without_an_end_is_refused() -> None:
-    """A mesh would never be over."""
+    """The mesh would never end."""
     with pytest.raises(PlanError, match="seconds"):
         MeshPlan("mesh-1", hosts("a", "b"), Plan(duration_ns=None))
 
 
 @pytest.mark.parametrize("name", ["", " a", "a\nb", "\x1b[31mred", "x" * (MAX_NAME_LENGTH + 1)])
-def test_a_name_that_cannot_be_printed_as_it_is_is_refused(name: str) -> None:
-    """It stands in tables and file names."""
+def test_a_name_that_cannot_be_printed_unchanged_is_refused(name: str) -> None:
+    """It appears in tables and file names."""
     with pytest.raises(PlanError, match="host"):
         Host(name)
     with pytest.raises(PlanError, match="group"):
@@ -54,7 +62,7 @@ def test_a_name_that_cannot_be_printed_as_it_is_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "samples"), [(0.5, 5), (1, 10), (2.9, 29), (3, 6), (60, 120)])
-def test_a_test_has_samples_enough_for_an_interval(seconds: float, samples: int) -> None:
-    """A long one has no more than it takes: those of thousands of tests are stored."""
+def test_a_test_has_enough_samples_for_a_confidence_interval(seconds: float, samples: int) -> None:
+    """A long test has no more than that: the samples of thousands of tests are stored."""
     duration_ns = round(seconds * SECOND_NS)
     assert duration_ns // cell_interval_ns(duration_ns) == samples

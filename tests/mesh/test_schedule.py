@@ -22,7 +22,7 @@ def names(count: int) -> list[str]:
 
 @given(count=st.integers(2, 70), seed=st.integers(0, 2**64))
 def test_each_pair_is_in_one_round_and_a_host_once_in_each(count: int, seed: int) -> None:
-    """N - 1 full rounds of an even number of hosts; N of an odd one, in each of which another host rests."""
+    """An even number of hosts has N - 1 full rounds; an odd one has N, and in each another host rests."""
     rounds = make_rounds(names(count), seed)
     assert len(rounds) == count - 1 + count % 2
     pairs = [frozenset((pair.near, pair.far)) for pairs in rounds for pair in pairs]
@@ -33,14 +33,14 @@ def test_each_pair_is_in_one_round_and_a_host_once_in_each(count: int, seed: int
 
 
 def test_the_same_seed_gives_the_same_order_and_another_one_another() -> None:
-    """Written out, so that a later Python that draws other numbers is noticed."""
+    """Written out, to notice a later Python that draws other numbers."""
     assert make_rounds(names(4), 1) == make_rounds(names(4), 1)
     assert make_rounds(names(8), 1) != make_rounds(names(8), 2)
     assert make_rounds(["a", "b", "c", "d"], 7) == EXPECTED
 
 
 def test_no_host_is_always_the_near_one() -> None:
-    """A fault of the near end would look like a fault of that host."""
+    """Otherwise a fault of the near end would look like a fault of that host."""
     near = Counter(pair.near for pairs in make_rounds(names(32), 3) for pair in pairs)
     assert len(near) == 32
     assert all(5 < count < 26 for count in near.values())
@@ -48,7 +48,7 @@ def test_no_host_is_always_the_near_one() -> None:
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_pairs_that_are_done_are_left_out_and_half_done_ones_kept(whole: bool) -> None:
-    """An interrupted mesh goes on where it was."""
+    """An interrupted mesh goes on where it stopped."""
     rounds = make_rounds(names(4), 1)
     first = rounds[0][0]
     done = {cell for cell, _ in first.cells[: 2 if whole else 1]}

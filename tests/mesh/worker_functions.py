@@ -16,5 +16,5 @@ async def fail(text: str) -> None:
 
 
 async def wait(seconds: float) -> None:
-    """Take a time."""
+    """Wait."""
     await asyncio.sleep(seconds)

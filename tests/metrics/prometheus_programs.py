@@ -1,4 +1,4 @@
-"""The real Prometheus, promtool and Pushgateway of this host. Tests that need one skip where it is missing."""
+"""The real Prometheus, promtool and Pushgateway of this host. Tests that need a missing one skip."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ def find_program(name: str) -> str:
 
 
 def fetch(url: str) -> bytes:
-    """Return what an address answers."""
+    """Return the answer of an address."""
     with urllib.request.urlopen(url, timeout=DEADLINE_S) as answer:  # noqa: S310 - of a program started here
         return bytes(answer.read())
 
@@ -43,7 +43,7 @@ class Prometheus:
         self.url = url
 
     def query(self, expression: str) -> dict[str, Any]:
-        """Return the answer to an instant query; raise HTTPError for what is no PromQL."""
+        """Return the answer to an instant query; raise HTTPError for wrong PromQL."""
         answer = json.loads(fetch(f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"))
         return dict(answer["data"])
 
@@ -105,6 +105,6 @@ def run_pushgateway() -> Generator[str]:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on at this moment."""
+    """Return a port that is free at this moment."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
         return int(sock.getsockname()[1])

@@ -32,7 +32,7 @@ def values_of(metrics: EndpointMetrics) -> dict[tuple[str, ...], float]:
 
 
 def test_clients_are_counted_and_never_named() -> None:
-    """A label for each address would be a series for each client that ever came."""
+    """With a label for each address there would be a series for each client that ever came."""
     values = values_of(EndpointMetrics(lambda: status(100, None, 900)))
     assert {key: values[key,] for key in ("clients", "runs", "pending_connections", "draining")} == {
         "clients": 3,
@@ -46,8 +46,8 @@ def test_clients_are_counted_and_never_named() -> None:
     assert not [key for key in values if "192.0.2" in "".join(key) or "web-" in "".join(key)]
 
 
-def test_bytes_are_those_of_ended_and_of_current_runs_and_never_fall() -> None:
-    """A run that broke off before its end was logged takes nothing away."""
+def test_bytes_include_ended_and_current_runs_and_never_fall() -> None:
+    """Even if a run breaks off before its end is logged."""
     now = status(200)
     metrics = EndpointMetrics(lambda: now)
     assert values_of(metrics)["received_bytes_total",] == 1_200

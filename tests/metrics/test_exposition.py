@@ -20,7 +20,12 @@ def test_promtool_finds_nothing_to_say(of: str) -> None:
     readings = {
         "watch": lambda: read_watch(PLAN, STATUSES, NOW_S),
         "endpoint": lambda: EndpointMetrics(lambda: status(100, None)).read(),
-        "every metric": lambda: [Reading(each, 1, ("x",) * len(each.labels)) for each in FAMILIES],
+        "every metric": lambda: [
+            Reading(each, 1, (label,) * len(each.labels))
+            for label in "xy"
+            for each in FAMILIES
+            if each.labels or label == "x"
+        ],
     }[of]
     text, _content_type = encode(readings())
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False, timeout=30)

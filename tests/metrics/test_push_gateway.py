@@ -43,10 +43,10 @@ async def test_a_real_gateway_takes_every_metric_and_a_push_replaces_the_one_bef
         (None, "no answer within"),
     ],
 )
-async def test_a_gateway_that_does_not_take_them_is_an_error(
+async def test_a_gateway_that_refuses_them_is_an_error(
     answer: bytes | None, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No redirect is followed, and nothing is waited for without end."""
+    """It follows no redirect, and does not wait for ever."""
     monkeypatch.setattr(push_gateway, "DEADLINE_S", 10.0 if answer is not None else 0.1)
     done = asyncio.Event()
 
@@ -66,7 +66,7 @@ async def test_a_gateway_that_does_not_take_them_is_an_error(
 
 
 def test_an_address_is_checked_before_anything_runs() -> None:
-    """A password in it would be in the list of processes."""
+    """A password in it would appear in the list of processes."""
     assert parse_gateway("http://[2001:db8::7]/push/").authority == "[2001:db8::7]:80"
     assert parse_gateway("https://gw/push/").path == "/push"
     for text in ("gateway:9091", "ftp://gw", "http://", "http://gw:99999", "http://gw/?x", "http://gw/\r\nX: y"):
@@ -78,5 +78,5 @@ def test_an_address_is_checked_before_anything_runs() -> None:
 
 
 def test_a_group_is_named_by_its_labels() -> None:
-    """Whatever a host's name has in it."""
+    """With any characters in a host's name."""
     assert group_path({"instance": "a b/c", "watch": "w"}) == "/metrics/job/linkgauge/instance/a%20b%2Fc/watch/w"

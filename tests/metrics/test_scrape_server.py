@@ -1,4 +1,4 @@
-"""The server that Prometheus scrapes: what it answers, and whom it does not wait for."""
+"""The server that Prometheus scrapes: its answers, and clients that it does not wait for."""
 
 import asyncio
 import socket
@@ -54,7 +54,7 @@ async def test_a_scrape_is_answered_with_the_metrics_of_this_moment(port: int) -
         (b"\r\n\r\n", b"400"),
     ],
 )
-async def test_what_is_no_scrape_is_refused(port: int, request_: bytes, status: bytes) -> None:
+async def test_other_requests_are_refused(port: int, request_: bytes, status: bytes) -> None:
     """Never with the metrics."""
     answer = await ask(port, request_)
     assert answer.startswith(b"HTTP/1.1 " + status)
@@ -67,13 +67,13 @@ async def test_an_endless_request_is_cut_off(port: int) -> None:
 
 
 async def test_a_silent_connection_has_a_deadline(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So has one that reads no answer: it is closed without one."""
+    """It is closed without an answer."""
     monkeypatch.setattr(scrape_server, "REQUEST_DEADLINE_S", 0.1)
     assert await ask(port, b"GET /metrics HTTP/1.1\r\n") == b""
 
 
 async def test_silent_connections_keep_no_scraper_out(port: int) -> None:
-    """The oldest make room."""
+    """The oldest connections are closed."""
     silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3 * MAX_CONNECTIONS)]
     assert (await ask(port, b"GET /metrics HTTP/1.1\r\n\r\n")).endswith(b"accepts \n")
     async with asyncio.timeout(DEADLINE_S):
@@ -85,7 +85,7 @@ async def test_silent_connections_keep_no_scraper_out(port: int) -> None:
 
 
 def test_an_address_that_cannot_be_used_is_named_with_the_option() -> None:
-    """Another program has the port, or the address is not of this host."""
+    """If another program has the port, or the address is not this host's."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
         text = rf"127\.0\.0\.1 port {number}: address already in use; give --metrics"
@@ -95,7 +95,7 @@ def test_an_address_that_cannot_be_used_is_named_with_the_option() -> None:
         listen_for_scrapes("192.0.2.1", 0)
 
 
-def test_the_url_is_one_that_a_browser_takes() -> None:
+def test_the_url_works_in_a_browser() -> None:
     """IPv6 in brackets."""
     with listen_for_scrapes("::1", 0) as listener:
         assert scrape_url(listener) == f"http://[::1]:{listener.getsockname()[1]}/metrics"

@@ -1,4 +1,4 @@
-"""The metrics of a watch: what is known of its peers, and nothing else."""
+"""The metrics of a watch: the known values of its peers, and nothing else."""
 
 from collections.abc import Mapping
 
@@ -64,8 +64,8 @@ def test_every_reading_is_in_base_units() -> None:
     assert values["level_shifts_total", "fra", "latency", "better"] == 0
 
 
-def test_what_is_unknown_has_no_reading() -> None:
-    """A new peer has counts of 0, and no figure of a test; a failed test has a verdict and no rate."""
+def test_an_unknown_value_has_no_reading() -> None:
+    """A new peer has counts of 0 and no figures; a failed test has a verdict and no rate."""
     known = {key[0] for key in values_of() if key[1:2] == ("lon",)}
     assert known == {
         *("check_pass_mark_ratio", "check_running"),
@@ -78,7 +78,7 @@ def test_what_is_unknown_has_no_reading() -> None:
     assert not {"check_goodput_bytes_per_second", "check_expected_ratio"} & {key[0] for key in values}
 
 
-def test_the_data_of_a_month_end_with_it() -> None:
+def test_a_months_data_ends_with_the_month() -> None:
     """The counter goes on until something is sent in the new month."""
     values = values_of(now_s=NOW_S + 14 * 86_400)
     assert values["month_data_bytes", "fra"] == 0

@@ -1,4 +1,4 @@
-"""A watch as its metrics see it: a plan and what is known of its peers."""
+"""A watch for its metrics: a plan and the status of its peers."""
 
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
@@ -64,4 +64,4 @@ BUSY = PeerStatus(
 )
 PLAN = WatchPlan("office", (peer("fra", budget_bytes=10**10), peer("lon")), budget_bytes=10**11)
 STATUSES = {"fra": BUSY, "lon": PeerStatus("lon")}
-"""A peer with everything known, and one that is new."""
+"""A peer with all values, and a new one."""

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from linkgauge.engine.far.memory import WORKER_BYTES, estimate_memory, windows_of
+from linkgauge.engine.far.memory_estimate import WORKER_BYTES, estimate_memory, windows_of
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.workloads.session import RECEIVE_BYTES

@@ -1,4 +1,4 @@
-"""The preset that picks itself from both ends' interfaces."""
+"""The preset that is selected by the interfaces of both ends."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ def _expected_bit_s(picked: PresetSelection) -> int | None:
 def test_two_equal_ends_select_the_preset_of_exactly_that_link(
     catalog: Catalog, rate_bit_s: int, mtu_bytes: int, duplex: str | None, preset_id: str
 ) -> None:
-    """A documented one where there is one; a duplex that is unknown is taken for full."""
+    """A documented one if there is one. An unknown duplex counts as full."""
     nic = _nic(rate_bit_s, mtu_bytes, duplex)
     picked = select_preset(catalog, nic, nic, line_rate_bit_s=None)
     assert picked.preset.id == preset_id
@@ -59,7 +59,7 @@ def test_two_equal_ends_select_the_preset_of_exactly_that_link(
 
 
 def test_every_ethernet_preset_is_selected_for_its_own_link_unless_a_document_has_it(catalog: Catalog) -> None:
-    """No preset is out of reach but for another of just the same link."""
+    """Each preset can be selected, unless another is for the same link."""
     ours = [p for p in catalog.presets if p.link.framing == "ethernet" and p.source.id in {"aix", "wire"}]
     for preset in ours:
         if preset.link.tunnel is not None:
@@ -94,7 +94,7 @@ def test_an_mtu_that_no_preset_has_falls_back_to_the_nearest_and_is_computed(cat
 
 
 def test_a_documented_preset_for_another_link_is_computed_with_timestamps(catalog: Catalog) -> None:
-    """At 100 Mb/s there is no other; its document has none."""
+    """At 100 Mb/s there is no other preset. Its document has no timestamps."""
     picked = select_preset(catalog, VETH, replace(VETH, mtu_bytes=1400), line_rate_bit_s=100_000_000)
     assert picked.preset.id == "100mb-fd"
     assert _expected_bit_s(picked) == round(100_000_000 * 1348 / 1438)
@@ -108,7 +108,7 @@ def test_an_unusual_line_rate_is_computed_from_the_nearest_preset(catalog: Catal
 
 
 def test_half_duplex_at_another_mtu_is_compared_with_the_document(catalog: Catalog) -> None:
-    """The model says nothing of half duplex."""
+    """The model does not cover half duplex."""
     nic = _nic(100_000_000, 1400, "half")
     picked = select_preset(catalog, nic, nic, line_rate_bit_s=None)
     assert picked.preset.id == "100mb-hd"
@@ -151,7 +151,7 @@ def test_a_far_end_that_cannot_report_its_interface_leaves_the_choice_to_this_on
 
 
 def test_a_requested_line_rate_replaces_an_unknown_one(catalog: Catalog) -> None:
-    """Even where nothing at all is known of either end."""
+    """Even if both ends are unknown."""
     assert select_preset(catalog, VETH, VETH, line_rate_bit_s=2_500_000_000).preset.id == "2.5gbe-1500"
     picked = select_preset(catalog, None, None, line_rate_bit_s=GBIT_S)
     assert picked.preset.id == "gbe-fd-1500"
@@ -177,7 +177,7 @@ def test_loopback_has_its_own_preset(catalog: Catalog) -> None:
 
 
 def test_a_tunnel_has_the_preset_of_its_kind(catalog: Catalog) -> None:
-    """The rate that is given is that of the line beneath it."""
+    """The given rate is the rate of the line beneath it."""
     tunnel = NicInfo("wg0", "virtual", "wireguard", None, None, 1420)
     assert select_preset(catalog, tunnel, tunnel, line_rate_bit_s=GBIT_S).preset.id == "1gbe-wireguard-1420"
     odd = select_preset(catalog, tunnel, replace(tunnel, mtu_bytes=1380), line_rate_bit_s=GBIT_S)

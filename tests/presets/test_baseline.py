@@ -23,16 +23,22 @@ CPU = CpuSummary(None, None, None, None)
 TCP = TcpSummary(None, None, None, None, None, None)
 
 
-def stretch(direction: Direction, sessions: int, out: int | None = None, in_: int | None = None) -> Period:
-    """Return a stretch of eight seconds at these rates."""
-    rates = [None if bit_s is None else Measurement(bit_s, 8 * SECOND_NS) for bit_s in (out, in_)]
-    return Period(Settings(direction, sessions), Expectation(), PerDirection(*rates, None))
+def period(direction: Direction, sessions: int, out: int | None = None, in_: int | None = None) -> Period:
+    """Return a period of eight seconds at these rates."""
+    rates = [None if bit_s is None else Measurement(bit_s, 8 * SECOND_NS) for bit_s in (out, in_, total(out, in_))]
+    return Period(Settings(direction, sessions), Expectation(), PerDirection(*rates))
 
 
-def run(*stretches: Period) -> Summary:
-    """Return a run of these stretches."""
+def total(*rates: int | None) -> int | None:
+    """Return the sum of the known rates; None without any."""
+    known = [bit_s for bit_s in rates if bit_s is not None]
+    return sum(known) if known else None
+
+
+def run(*periods: Period) -> Summary:
+    """Return a run of these periods."""
     end = RunEnd(Reason.COMPLETED, "its time was up")
-    return Summary(Plan(), PerDirection(None, None, None), Expectation(), stretches, CPU, CPU, TCP, (), end)
+    return Summary(Plan(), PerDirection(None, None, None), Expectation(), periods, CPU, CPU, TCP, (), end)
 
 
 def write(summary: Summary, **given_: Any) -> str:
@@ -50,7 +56,7 @@ def read(text: str) -> Catalog:
 
 def test_a_preset_of_a_run_expects_the_measured_rate() -> None:
     """To the bit, with the run as its source."""
-    catalog = read(write(run(stretch(Direction.OUT, 1, out=941_480_123))))
+    catalog = read(write(run(period(Direction.OUT, 1, out=941_480_123))))
     assert catalog.problems == ()
     got = find_expectation(catalog.find("mine"), Settings(Direction.OUT))
     assert got.out
@@ -62,10 +68,10 @@ def test_a_preset_of_a_run_expects_the_measured_rate() -> None:
 def test_every_period_gives_its_rate_and_the_later_of_equal_ones_counts() -> None:
     """A run whose toggles were changed is a table of several rows."""
     summary = run(
-        stretch(Direction.OUT, 1, out=500_000_000),
-        stretch(Direction.OUT, 5, out=900_000_000),
-        stretch(Direction.DUPLEX, 5, out=800_000_000, in_=700_000_000),
-        stretch(Direction.OUT, 1, out=600_000_000),
+        period(Direction.OUT, 1, out=500_000_000),
+        period(Direction.OUT, 5, out=900_000_000),
+        period(Direction.DUPLEX, 5, out=800_000_000, in_=700_000_000),
+        period(Direction.OUT, 1, out=600_000_000),
     )
     mine = read(write(summary)).find("mine")
     assert [(r.flow, r.sessions, mine.rate_bit_s(r)) for r in mine.rates] == [
@@ -76,20 +82,20 @@ def test_every_period_gives_its_rate_and_the_later_of_equal_ones_counts() -> Non
 
 
 @pytest.mark.parametrize(
-    "stretches",
-    [(), (stretch(Direction.OUT, 1),), (stretch(Direction.OUT, 1, out=0),), (stretch(Direction.DUPLEX, 1, out=9),)],
+    "periods",
+    [(), (period(Direction.OUT, 1),), (period(Direction.OUT, 1, out=0),), (period(Direction.DUPLEX, 1, out=9),)],
 )
-def test_a_run_that_measured_nothing_makes_no_preset(stretches: tuple[Period, ...]) -> None:
-    """Unknown and 0 are no rates to judge by, nor is half of a duplex run."""
+def test_a_run_that_measured_nothing_makes_no_preset(periods: tuple[Period, ...]) -> None:
+    """A run cannot be judged by an unknown rate, by 0, or by half of a duplex run."""
     with pytest.raises(LinkgaugeError, match="run 7 measured no payload"):
-        write(run(*stretches))
+        write(run(*periods))
 
 
 @pytest.mark.parametrize("preset_id", ["", "My Link", "auto", 'a"b'])
 def test_an_id_unfit_for_the_command_line_is_refused_before_writing(preset_id: str) -> None:
     """The command line is wrong, and nothing else."""
     with pytest.raises(PlanError, match="preset id"):
-        write(run(stretch(Direction.OUT, 1, out=9)), preset_id=preset_id)
+        write(run(period(Direction.OUT, 1, out=9)), preset_id=preset_id)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +107,8 @@ def test_an_id_unfit_for_the_command_line_is_refused_before_writing(preset_id: s
     ],
 )
 def test_the_link_of_a_preset_reads_back_unchanged(link: LinkSpec) -> None:
-    """Those of the preset that the run was made with."""
-    measured = run(stretch(Direction.IN, 3, in_=5_000_000))
+    """It is the link of the run's own preset."""
+    measured = run(period(Direction.IN, 3, in_=5_000_000))
     text = write(replace(measured, plan=Plan(Settings(window_bytes=57_344))), link=link)
     mine = read(text).find("mine")
     assert mine.link == link
@@ -111,22 +117,22 @@ def test_the_link_of_a_preset_reads_back_unchanged(link: LinkSpec) -> None:
 
 @given(st.text(max_size=40), st.text(max_size=20))
 def test_any_name_makes_a_file_that_reads_back(name: str, run_id: str) -> None:
-    """Quotes, backslashes, control characters, emoji: the file stays TOML, and nobody's terminal is driven."""
-    text = write(run(stretch(Direction.OUT, 1, out=5_000_000)), name=f"x{name}", run_id=run_id)
+    """Quotes, backslashes, control characters, emoji: the file stays TOML, and controls no terminal."""
+    text = write(run(period(Direction.OUT, 1, out=5_000_000)), name=f"x{name}", run_id=run_id)
     problems: list[PresetProblem] = []
     (mine,) = parse_preset_file("mine.toml", tomllib.loads(text), problems).presets
     assert problems == []
     assert mine.name.replace("\u00a0", " ").isprintable()
 
 
-def summary_of(workload: Workload, *stretches: Period, **sizes: int) -> Summary:
+def summary_of(workload: Workload, *periods: Period, **sizes: int) -> Summary:
     """Return a run of transactions."""
-    total = next((s.measured.out or s.measured.in_ for s in stretches), None)
-    return replace(run(*stretches), plan=Plan(workload=workload, **sizes), measured=PerDirection(None, None, total))
+    total = next((s.measured.out or s.measured.in_ for s in periods), None)
+    return replace(run(*periods), plan=Plan(workload=workload, **sizes), measured=PerDirection(None, None, total))
 
 
 def counted(direction: Direction, sessions: int, transactions: int) -> Period:
-    """Return a stretch of eight seconds with so many transactions in each of its directions."""
+    """Return a period of eight seconds with this number of transactions in each of its directions."""
     measurement = Measurement(transactions * 1_000, 8 * SECOND_NS, transactions)
     flows = direction.flows
     return Period(
@@ -140,7 +146,7 @@ def counted(direction: Direction, sessions: int, transactions: int) -> Period:
 
 @pytest.mark.parametrize("workload", [Workload.RR, Workload.CRR])
 def test_transactions_are_expected_as_they_were_counted(workload: Workload) -> None:
-    """Of that workload, whichever end asks, by the number of pairs; a stretch in both directions is left out."""
+    """For either end as client, by the number of pairs. A period of both directions is left out."""
     summary = summary_of(
         workload,
         counted(Direction.OUT, 1, 80_004),
@@ -161,8 +167,8 @@ def test_transactions_are_expected_as_they_were_counted(workload: Workload) -> N
 
 
 def test_fetches_are_expected_by_their_payload() -> None:
-    """A fetch is a stream but for its first round trip: either is held against it."""
-    summary = summary_of(Workload.FETCH, stretch(Direction.DUPLEX, 5, out=800_000_000, in_=100_000_000))
+    """A fetch is a stream except for its first round trip: both are compared with it."""
+    summary = summary_of(Workload.FETCH, period(Direction.DUPLEX, 5, out=800_000_000, in_=100_000_000))
     mine = read(write(summary)).find("mine")
     assert [rate.workload for rate in mine.rates] == ["fetch"]
     for workload in (Workload.FETCH, Workload.STREAM):

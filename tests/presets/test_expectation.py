@@ -1,4 +1,4 @@
-"""What a run may be expected to reach, and how a preset is told to programs."""
+"""The expected rates of a run, and the JSON of a preset."""
 
 import json
 from typing import Any
@@ -32,7 +32,7 @@ STAIRS = Preset(
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize("sessions", [1, 128])
 def test_loopback_has_no_expected_rate(direction: Direction, sessions: int) -> None:
-    """No document says what a machine should do with itself."""
+    """No document has a rate of a machine with itself."""
     assert find_expectation(load_catalog().find("loopback"), Settings(direction, sessions)) == Expectation()
 
 
@@ -65,14 +65,14 @@ def test_only_the_direction_of_the_run_has_an_expected_rate() -> None:
 
 
 def test_a_table_without_a_name_is_called_by_its_document() -> None:
-    """A file of one's own need not name its tables."""
+    """A user's file need not name its tables."""
     got = find_expectation(STAIRS, Settings(Direction.OUT, 5)).out
     assert got
     assert got.source == "the book, table 7 (five)"
 
 
 def test_a_rate_of_another_workload_is_not_expected() -> None:
-    """What a document says of fetch does not hold for streams, and the other way round."""
+    """A documented rate of fetch does not hold for streams, nor the other way round."""
     settings = Settings(Direction.IN)
     assert find_expectation(STAIRS, settings, Workload.FETCH).in_ != find_expectation(STAIRS, settings).in_
 
@@ -138,7 +138,7 @@ def test_options_that_change_nothing_leave_the_documented_rate() -> None:
 
 
 def test_half_duplex_and_links_without_a_line_have_no_computed_rate() -> None:
-    """Waiting for the wire, and memory, are in no model."""
+    """No model has the wait for the wire, or memory."""
     catalog = load_catalog()
     variant = Variant(vlan_tags=1)
     assert find_expectation(catalog.find("10mb-hd"), Settings(), variant=variant) == Expectation()
@@ -161,7 +161,7 @@ def test_a_documented_rate_without_a_model_is_scaled_to_the_ip_version_of_the_co
 
 @pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
 def test_the_ip_version_of_the_connection_decides_what_a_link_carries(workload: Workload) -> None:
-    """As the option says it that expects IPv6; IPv4 is what the document measured."""
+    """It has the effect of the option that expects IPv6. The document measured IPv4."""
     preset, settings = load_catalog().find("gbe-fd-1500"), Settings()
     plain = find_expectation(preset, settings, workload)
     expected = find_expectation(preset, settings, workload, variant=Variant(ip=6))
@@ -213,7 +213,7 @@ def test_a_modern_link_has_a_computed_rate_in_every_direction() -> None:
 
 @pytest.mark.parametrize(("sessions", "transactions_s"), [(1, 63.61), (4, 63.61), (5, 75.31), (128, 73.15)])
 def test_transactions_are_expected_as_the_document_prints_them(sessions: int, transactions_s: float) -> None:
-    """By pairs, whoever asks; with the payload that goes with them. Of both asking at once nothing is printed."""
+    """By pairs, for either end as client, with their payload. No document has rates with clients at both ends."""
     preset = load_catalog().find("zvm-hipersockets-1500")
     for direction in (Direction.OUT, Direction.IN):
         got = find_expectation(preset, Settings(direction, sessions), Workload.CRR)
@@ -259,7 +259,7 @@ def test_the_udp_rate_is_that_of_the_datagrams_that_are_sent(direction: Directio
 
 
 def test_the_source_of_a_udp_rate_names_the_options_that_matter_to_it() -> None:
-    """Those of TCP do not."""
+    """Options of TCP do not."""
     preset = load_catalog().find("1gbe-1500")
     for variant, source in (
         (Variant(timestamps=False, tcp_option_bytes=8), "the wire model"),
@@ -271,7 +271,7 @@ def test_the_source_of_a_udp_rate_names_the_options_that_matter_to_it() -> None:
 
 
 def test_programs_find_the_udp_rates_of_a_preset() -> None:
-    """Beside those of TCP, with the size of the datagrams."""
+    """Beside the rates of TCP, with the size of the datagrams."""
     assert preset_json(load_catalog().find("gbe-fd-1500"), Variant(vlan_tags=1))["udp"] == {
         "datagram_bytes": 1472,
         "simplex_bit_s": 954_604_410,

@@ -1,4 +1,4 @@
-"""The link that a lab builds for a preset is the preset's, to the byte; and bad only as asked."""
+"""The link that a lab builds for a preset is the preset's, to the byte, with the requested faults alone."""
 
 import pytest
 from linkgauge.engine.lab.link_spec import ETHERNET_HEADER_BYTES, RELAY_MAX_BIT_S
@@ -47,20 +47,20 @@ def test_a_slow_link_loses_a_share_of_its_line_rate() -> None:
 
 
 def test_a_wrong_mtu_is_that_of_the_far_end() -> None:
-    """As where one end was set up and the other one forgotten."""
+    """As if only one end had been set up."""
     link = plan_lab_link(PRESETS["gbe-fd-9000"], Faults(wrong_mtu_bytes=1500))
     assert (link.mtu_bytes, link.far_mtu_bytes) == (9000, 1500)
 
 
 def test_a_delayed_link_has_a_buffer_for_packets_in_flight() -> None:
-    """Or TCP could never fill it."""
+    """With a smaller one TCP could never fill the link."""
     prompt, late = (plan_lab_link(PRESETS["100mb-fd"], Faults(delay_ms=ms)) for ms in (0, 50))
     assert late.delay_ns == 50_000_000
     assert late.buffer_bytes - prompt.buffer_bytes == 100_000_000 * 0.1 / 8
 
 
 def test_slow_links_take_single_packets_and_fast_ones_keep_their_offloads() -> None:
-    """What the processors of a small machine can do."""
+    """The CPU of a small machine allows no more."""
     grains = {plan_lab_link(PRESETS[each]).grain: each for each in ("10gbe-fd-1500", "gbe-fd-1500", "atm155-1500")}
     assert grains == {"offload": "10gbe-fd-1500", "batch": "gbe-fd-1500", "packet": "atm155-1500"}
 
@@ -92,7 +92,7 @@ def test_faults_that_no_link_can_have_are_refused(fault: str, value: float) -> N
 
 
 def test_each_host_has_the_link_of_the_preset_in_both_directions() -> None:
-    """And in one rack there is no trunk."""
+    """One rack has no trunk."""
     spec = plan_lab_hosts(PRESETS["100mb-fd"], 3)
     assert [host.name for host in spec.hosts] == ["host-1", "host-2", "host-3"]
     assert {host.rack for host in spec.hosts} == {"rack-1"}
@@ -103,7 +103,7 @@ def test_each_host_has_the_link_of_the_preset_in_both_directions() -> None:
 
 
 def test_racks_are_of_about_the_same_size() -> None:
-    """And names sort as they are numbered."""
+    """Their names sort by their numbers."""
     spec = plan_lab_hosts(PRESETS["100mb-fd"], 10, 3)
     assert [host.rack[-1] for host in spec.hosts] == list("1111222333")
     assert [host.name for host in spec.hosts] == sorted(host.name for host in spec.hosts)
@@ -120,7 +120,7 @@ def test_a_trunk_carries_more_than_all_hosts_of_a_rack() -> None:
 
 
 def test_slow_hosts_and_trunks_are_slow_in_the_direction_that_was_asked_for() -> None:
-    """A trunk's share is that of one host's link."""
+    """A trunk's share is in rates of one host's link."""
     spec = plan_lab_hosts(PRESETS["100mb-fd"], 4, 2, {"host-2": Slow(receives=0.5), "rack-2": Slow(sends=0.3)})
     assert [(host.sends.rate_bit_s, host.receives.rate_bit_s) for host in spec.hosts[:2]] == [
         (100_000_000, 100_000_000),
@@ -146,6 +146,6 @@ def test_slow_hosts_and_trunks_are_slow_in_the_direction_that_was_asked_for() ->
 def test_what_cannot_be_built_is_refused(
     preset: str, hosts: int, racks: int, slow: dict[str, Slow], problem: str
 ) -> None:
-    """With what can be."""
+    """The error says what can be built."""
     with pytest.raises(PlanError, match=problem):
         plan_lab_hosts(PRESETS[preset], hosts, racks, slow)

@@ -11,7 +11,7 @@ AGREES_PERCENT = 1.5
 
 
 def off_by(preset: Preset, rate: Rate) -> float:
-    """How many percent a documented rate stands off the computed one; 0 where none is computed."""
+    """Return the percent by which a documented rate differs from the computed one; 0 if none is computed."""
     return abs(model_deviation_percent(preset, rate) or 0.0)
 
 
@@ -30,7 +30,7 @@ def test_no_rate_that_agrees_with_the_model_has_a_reason() -> None:
 
 
 def test_the_full_duplex_ethernet_peaks_of_aix_agree_with_the_model() -> None:
-    """Simplex, the peak where there is one: within 0.2 %, from 10 Mb to 10 Gb."""
+    """Simplex, the peak if there is one: within 0.2 %, from 10 Mb to 10 Gb."""
     for preset in CATALOG.presets:
         if (preset.source.id, preset.link.framing, preset.link.duplex) == ("aix", "ethernet", "full"):
             peak = max((r for r in preset.rates if r.flow == "simplex"), key=lambda rate: rate.sessions)

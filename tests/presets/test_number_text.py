@@ -46,7 +46,7 @@ def test_a_rate_in_a_sentence_has_four_significant_digits_and_no_trailing_zeros(
 
 @pytest.mark.parametrize("bit_s", [9.484e6, 94.154e6, 941.48e6, 9_414.8e6])
 def test_a_sentence_and_a_table_write_the_same_rate_alike(bit_s: float) -> None:
-    """Nobody has to wonder whether two numbers are of the same run."""
+    """So the user sees that two numbers are of the same run."""
     assert format_rate(bit_s) == f"{numbers.mbit(bit_s)} Mb/s"
     assert format_transaction_rate(bit_s / 1e6) == f"{numbers.transaction_number(bit_s / 1e6)} transactions/s"
 

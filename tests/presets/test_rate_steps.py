@@ -99,13 +99,13 @@ def test_without_a_limit_any_jitter_is_within() -> None:
 
 @pytest.mark.parametrize("reason", [reason for reason in Reason if not reason.is_regular])
 def test_a_step_that_broke_off_has_no_verdict(reason: Reason) -> None:
-    """What it measured is shown."""
+    """Its measurements are shown."""
     made = step(flow(lost=50_000), reason=reason)
     assert (made.word, made.flows[Direction.OUT].lost_percent) == ("none", 50)
 
 
 def test_a_direction_that_was_not_measured_leaves_no_verdict() -> None:
-    """One direction says nothing of the other."""
+    """One direction does not predict the other."""
     assert step(flow(), None, Direction.DUPLEX).word == "none"
     assert step(None).word == "none"
 
@@ -128,7 +128,7 @@ def test_all_steps_have_to_pass() -> None:
 
 
 def test_steps_that_are_missing_leave_no_verdict_unless_one_has_failed() -> None:
-    """A check that was interrupted is no pass."""
+    """An interrupted check is not a pass."""
     good = [step(flow(), percent=percent) for percent in STEP_PERCENTS[:3]]
     assert judge_steps([], GOALS).text == "NO VERDICT: 0 of 4 steps were measured to their end."
     assert judge_steps(good, GOALS).text == "NO VERDICT: 3 of 4 steps were measured to their end."

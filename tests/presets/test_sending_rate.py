@@ -1,4 +1,4 @@
-"""The rate of datagrams: as typed, as expected of the link, and where neither is known."""
+"""The rate of datagrams: as the user gives it, as the link lets expect, and if neither is known."""
 
 from functools import partial
 
@@ -42,7 +42,7 @@ def test_each_direction_is_sent_at_what_is_expected_of_it(direction: Direction) 
 
 
 def test_without_an_expected_rate_ten_megabits_are_sent_and_reported() -> None:
-    """Unless a rate was typed; `expected` is refused then."""
+    """Unless the user gives a rate. `expected` is refused then."""
     settings, notice = choose_rate(Settings(), None, find_nothing)
     assert settings.rate_bit_s == 10_000_000
     assert "--rate gives another" in notice

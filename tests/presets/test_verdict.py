@@ -6,13 +6,16 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
+from linkgauge.engine.results.responsiveness.result import Grade
+from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
-from linkgauge.presets.verdict import judge
+from linkgauge.presets.verdict import LatencyLimit, judge, limit_figures, read_limit
 
 from ..engine.results.iperf3_runs import iperf3_run, reported, total
+from ..engine.results.responsiveness_runs import MS, Link, steady
 
 CPU = CpuSummary(None, None, None, None)
 GIGABIT = ExpectedRate(948_000_000, "documented", "AIX table 1")
@@ -34,7 +37,7 @@ def run(expectation: Expectation, reason: Reason = Reason.COMPLETED, **measured:
 
 
 def test_a_run_at_its_rate_passes_with_the_numbers_and_their_source() -> None:
-    """What was measured, what was expected, and who says so."""
+    """The measured rate, the expected rate, and its source."""
     verdict = judge(run(Expectation(out=GIGABIT), out=rate(941.2e6)))
     assert verdict.word == "pass"
     assert verdict.text == "PASS: out 941.2 Mb/s is 99.3 % of 948 Mb/s (documented: AIX table 1)."
@@ -77,11 +80,13 @@ def test_a_duplex_run_is_judged_by_its_total() -> None:
 
 
 def test_the_worst_of_several_rates_gives_the_word() -> None:
-    """Where several are expected each one is told."""
+    """If several are expected, the text has each of them."""
     verdict = judge(run(Expectation(out=GIGABIT, in_=GIGABIT), out=rate(940e6), in_=rate(700e6)))
     assert verdict.word == "short"
     assert verdict.text.startswith("SHORT: out 940 Mb/s is 99.2 %")
     assert "in 700 Mb/s is 73.8 %" in verdict.text
+    half = judge(run(Expectation(out=GIGABIT, in_=GIGABIT), out=rate(940e6)))
+    assert (half.word, half.text.endswith(" in was not measured after the warm-up.")) == ("none", True)
 
 
 def test_a_run_without_a_target_rate_still_states_its_rate() -> None:
@@ -135,20 +140,20 @@ def test_a_run_without_a_duration_is_judged_when_the_user_ends_it(reason: Reason
 
 @pytest.mark.parametrize("reason", [r for r in Reason if r.is_fault])
 def test_an_incomplete_run_states_its_rate_without_a_verdict(reason: Reason) -> None:
-    """What it measured until then may be of the very trouble that ended it."""
+    """Its measurements may show the fault that ended it."""
     verdict = judge(run(Expectation(out=GIGABIT), reason, out=rate(94.15e6)))
     assert verdict.word == "none"
     assert verdict.text == ("NO VERDICT: the run did not finish: the far end vanished. Measured: out 94.15 Mb/s.")
 
 
 def test_a_slip_in_the_source_is_named_with_the_rate() -> None:
-    """A person sees that the number judged by is not the one the table prints."""
+    """The user sees that the verdict does not use the printed number."""
     peak = ExpectedRate(1_862_270_976, "documented", "AIX table 2 (peak, by its MB/s; the printed Mb is an error)")
     assert "is an error)" in judge(run(Expectation(total=peak), out=rate(1e9), in_=rate(1e9), total=rate(2e9))).text
 
 
 def test_a_rate_beyond_the_links_capacity_has_no_verdict() -> None:
-    """Loopback under a preset of 100 Mb/s: what was expected is of another link; nothing is known of this one."""
+    """Loopback under a preset of 100 Mb/s: the expected rate is for another link."""
     line = ExpectedRate(94_149_090, "documented", "AIX table 1", most_bit_s=94_928_000)
     verdict = judge(run(Expectation(out=line), out=rate(11.35e9)))
     assert verdict.word == "none"
@@ -160,21 +165,6 @@ def test_a_rate_beyond_the_links_capacity_has_no_verdict() -> None:
 def test_a_rate_well_above_the_expected_one_casts_doubt_on_the_preset() -> None:
     """Loopback judged as Gigabit Ethernet passes, and may be the wrong preset."""
     assert "another link" in judge(run(Expectation(out=GIGABIT), out=rate(46e9))).text
-
-
-@pytest.mark.parametrize(
-    ("bit_s", "text"),
-    [
-        (940, "0.94 kb/s"),
-        (9.48e6, "9.48 Mb/s"),
-        (94.15e6, "94.15 Mb/s"),
-        (999.95e6, "1\u00a0000 Mb/s"),
-        (9.4148e9, "9\u00a0415 Mb/s"),
-    ],
-)
-def test_a_rate_has_as_many_digits_as_it_needs(bit_s: float, text: str) -> None:
-    """From 10 Mb Ethernet to beyond 10 Gb."""
-    assert f"out {text}." in judge(run(Expectation(), out=rate(bit_s))).text
 
 
 def test_transactions_are_judged_by_transactions() -> None:
@@ -212,7 +202,7 @@ def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_none_for_th
 
 
 def test_a_change_too_late_to_be_measured_leaves_no_verdict_for_what_was_before() -> None:
-    """A test of 10 s whose link went down after a change at 9 s is no pass."""
+    """A test of 10 s whose link went down after a change at 9 s does not pass."""
     periods = (
         Period(Settings(), Expectation(out=GIGABIT), PerDirection(rate(940e6), None, rate(940e6))),
         Period(Settings(sessions=2), Expectation(out=GIGABIT), PerDirection(None, None, None)),
@@ -232,3 +222,132 @@ def test_datagrams_that_nobody_reported_as_received_pass_no_mark() -> None:
     complete = iperf3_run(Direction.OUT, sessions=3, workload=Workload.UDP, totals=reported(*parts))
     assert judge(replay(complete).summary()).percent == pytest.approx(96)
     assert judge(replay(iperf3_run(Direction.OUT, sessions=3)).summary()).percent == pytest.approx(96)
+
+
+# Latency under load.
+
+LINE = ExpectedRate(94_900_000, "documented", "table 1")
+
+
+def run_in_phases(link: Link, reason: Reason = Reason.COMPLETED) -> Summary:
+    """Return the results of a run whose directions were loaded in turn."""
+    return replace(replay(link.events()).summary(), end=RunEnd(reason, "finished"))
+
+
+def alongside(out_ms: float, expected: ExpectedRate = LINE) -> Summary:
+    """Return the results of a check out, beside which latency was measured."""
+    whole = run_in_phases(Link(steady(out_ms, 0), phases=(Direction.OUT,)))
+    plan = replace(whole.plan, responsiveness=ResponsivenessTest.ALONGSIDE)
+    return replace(whole, plan=plan, expectation=Expectation(out=expected))
+
+
+@pytest.mark.parametrize("limit", [LatencyLimit(30 * MS), LatencyLimit(None, "A+"), LatencyLimit(500_000, "D")])
+def test_a_document_keeps_a_limit(limit: LatencyLimit) -> None:
+    """So that history judges a run as it was judged at its end."""
+    assert read_limit(limit_figures(limit)) == limit
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, {}, [], "30", {"max_rise_ms": "30"}, {"max_rise_ms": True}, {"max_rise_ms": -1}, {"worst_grade": "G"}],
+)
+def test_a_damaged_document_has_no_limit(value: object) -> None:
+    """A file may be edited by hand."""
+    assert read_limit(RunResult.of({"latency_limit": value}).latency_limit) is None
+
+
+def test_without_a_limit_a_test_of_phases_has_no_verdict_and_says_what_was_measured() -> None:
+    """Its rates have no mean that means anything."""
+    verdict = judge(run_in_phases(Link(steady(23, 1))))
+    assert verdict.word == "none"
+    assert verdict.text == (
+        "NO VERDICT: no limit for the latency under load. Measured: out 94.1 Mb/s, latency +23.1 ms; "
+        "in 94.1 Mb/s, latency +1 ms; both ways 188.2 Mb/s, latency +24.1 ms."
+    )
+
+
+@pytest.mark.parametrize(
+    ("out_ms", "in_ms", "limit", "word"),
+    [
+        (23, 1, LatencyLimit(30 * MS), "pass"),
+        (23, 1, LatencyLimit(20 * MS), "fail"),
+        (1, 23, LatencyLimit(20 * MS), "fail"),
+        (0, 0, LatencyLimit(0), "pass"),
+        (23, 1, LatencyLimit(None, "A"), "pass"),
+        (23, 1, LatencyLimit(None, "A+"), "fail"),
+        (23, 1, LatencyLimit(30 * MS, "A+"), "fail"),
+        (23, 1, LatencyLimit(20 * MS, "F"), "fail"),
+        (900, 900, LatencyLimit(None, "F"), "pass"),
+    ],
+)
+def test_each_direction_must_stay_within_the_rise_and_their_mean_within_the_grade(
+    out_ms: float, in_ms: float, limit: LatencyLimit, word: str
+) -> None:
+    """Both limits, if there are two. Both directions at once have two queues, and are not judged."""
+    assert judge(run_in_phases(Link(steady(out_ms, in_ms))), limit=limit).word == word
+
+
+def test_the_text_has_the_rises_and_the_limits() -> None:
+    """Why it failed, in numbers."""
+    assert judge(run_in_phases(Link(steady(23, 1))), limit=LatencyLimit(20 * MS, "B")).text == (
+        "FAIL: latency rose by 23.1 ms with load out and 1 ms with load in; "
+        "the limit is 20 ms and its grade is A, B or better passes."
+    )
+
+
+@pytest.mark.parametrize(
+    ("out_ms", "bit_s", "word"),
+    [(10, 94_900_000, "pass"), (50, 94_900_000, "fail"), (10, 150_000_000, "short"), (50, 150_000_000, "fail")],
+)
+def test_a_check_is_judged_by_rate_and_by_latency(out_ms: float, bit_s: int, word: str) -> None:
+    """The worse one is the word, and the text has both."""
+    verdict = judge(alongside(out_ms, replace(LINE, bit_s=bit_s)), limit=LatencyLimit(30 * MS))
+    assert verdict.word == word
+    assert verdict.text.startswith(f"{word.upper()}: out 94.1 Mb/s is ")
+    assert " Latency rose by " in verdict.text
+    assert "with load out; the limit is 30 ms." in verdict.text
+    assert verdict.percent == pytest.approx(100 * 94.1e6 / bit_s, rel=1e-3)
+
+
+def test_a_check_without_a_limit_is_judged_by_its_rate() -> None:
+    """As every run."""
+    assert judge(alongside(500)).word == "pass"
+
+
+def test_without_an_expected_rate_the_latency_decides() -> None:
+    """There is nothing else."""
+    whole = replace(alongside(10), expectation=Expectation())
+    assert judge(whole, limit=LatencyLimit(30 * MS)).word == "pass"
+    assert judge(whole, limit=LatencyLimit(None, "A+")).word == "fail"
+
+
+@pytest.mark.parametrize("limit", [LatencyLimit(30 * MS), LatencyLimit(None, "C")])
+def test_what_was_not_measured_passes_no_limit(limit: LatencyLimit) -> None:
+    """A probe that was lost, or a run that measured no latency at all."""
+    whole = alongside(10)
+    assert whole.responsiveness is not None
+    loads = tuple(replace(load, rise_ns=None) for load in whole.responsiveness.loads)
+    unknown = replace(whole.responsiveness, loads=loads, rise_ns=None, grade=None)
+    for responsiveness in (None, unknown):
+        verdict = judge(replace(whole, responsiveness=responsiveness), limit=limit)
+        assert verdict.word == "none"
+        assert "under load was not measured" in verdict.text
+
+
+@pytest.mark.parametrize("limit_ms", [30, 5])
+def test_a_test_that_was_stopped_has_no_verdict(limit_ms: int) -> None:
+    """The directions that are missing may be worse; what was measured is stated."""
+    cut = run_in_phases(Link(steady(10, 0), phases=(Direction.OUT,)), Reason.STOPPED)
+    verdict = judge(cut, limit=LatencyLimit(limit_ms * MS))
+    assert verdict.word == "none"
+    assert " of at most " in verdict.text
+    assert "latency +1" in verdict.text
+
+
+@pytest.mark.parametrize("grade", ["A+", "B"])
+def test_a_run_that_broke_off_is_not_judged(grade: Grade) -> None:
+    """Its measurements are not a result."""
+    whole = run_in_phases(Link(steady(120, 0)), Reason.PEER_LOST)
+    verdict = judge(whole, limit=LatencyLimit(None, grade))
+    assert verdict.word == "none"
+    assert "out 94.1 Mb/s, latency +1" in verdict.text

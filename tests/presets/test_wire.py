@@ -306,7 +306,7 @@ def test_the_description_names_every_option() -> None:
 
 @given(links, flows, variants)
 def test_the_payload_never_exceeds_the_line(link: LinkSpec, flow: Any, variant: Variant) -> None:
-    """Nor what the line leaves for cells; a duplex total twice that."""
+    """Nor the rate that the line leaves for cells; a duplex total may have twice that."""
     derived = rate(link, flow, variant)
     assert link.line_rate_bit_s
     assert 0 < derived.bit_s < derived.usable_bit_s * derived.directions
@@ -315,7 +315,7 @@ def test_the_payload_never_exceeds_the_line(link: LinkSpec, flow: Any, variant: 
 
 @given(links, flows, variants, st.integers(1, 9000))
 def test_the_rate_rises_with_the_mtu(link: LinkSpec, flow: Any, variant: Variant, more: int) -> None:
-    """Strictly, where a packet is not cut into cells: the same headers for more payload."""
+    """Strictly, if a packet is not cut into cells: the same headers carry more payload."""
     assume(link.framing in {"ethernet", "fddi"})
     assert link.mtu_bytes
     larger = replace(link, mtu_bytes=link.mtu_bytes + more)
@@ -358,7 +358,7 @@ def test_the_rate_falls_with_each_header(link: LinkSpec, flow: Any, variant: Var
 
 @given(links, variants)
 def test_duplex_carries_more_than_one_direction_and_less_than_twice(link: LinkSpec, variant: Variant) -> None:
-    """On a full duplex wire, where each direction pays for the other's acknowledgements."""
+    """On a full duplex wire, since each direction carries the other's acknowledgements."""
     assume(link.duplex == "full")
     one_way, both = rate(link, "simplex", variant).bit_s, rate(link, "duplex", variant).bit_s
     assert one_way < both < 2 * one_way
@@ -392,7 +392,7 @@ def test_options_equal_to_the_links_own_values_change_nothing() -> None:
 
 
 def test_requested_options_override_detected_ones() -> None:
-    """What is not asked for stays as found."""
+    """Options that were not requested stay as found."""
     found = Variant(timestamps=True, line_rate_bit_s=2_500_000_000, mtu_bytes=1400)
     requested = Variant(ip=6, timestamps=False, mtu_bytes=9000)
     assert requested.with_defaults(found) == Variant(

@@ -12,7 +12,7 @@ KINDS = ["keyed uvloop", "keyed asyncio", "open uvloop", "open asyncio", "tls uv
 
 def carry_out(script: str, *options: str, deadline_s: float) -> None:
     """Run a script of this folder, which says at its end whether all was well."""
-    command = [sys.executable, f"tests/stress/{script}.py", *options]
+    command = [sys.executable, f"stress/{script}.py", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=deadline_s)
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-4_000:]
     assert done.stdout.splitlines()[-1].endswith("CLEAN")

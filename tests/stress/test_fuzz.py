@@ -22,7 +22,7 @@ from linkgauge.engine.protocol.state_machine import TRANSITIONS, ControlState, C
 
 def _bench() -> ModuleType:
     """Return the script that fuzzes by the million: its sayings and its promises are this file's as well."""
-    path = Path(__file__).with_name("fuzz.py")
+    path = Path(__file__).parents[2] / "stress" / "fuzz.py"
     spec = importlib.util.spec_from_file_location("linkgauge_bench_fuzz", path)
     assert spec is not None
     assert spec.loader is not None

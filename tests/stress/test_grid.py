@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-GRID = (sys.executable, "tests/stress/grid.py")
+GRID = (sys.executable, "stress/grid.py")
 
 
 @pytest.mark.every

@@ -14,7 +14,7 @@ import pytest
 from linkgauge.engine.lab.link_spec import LabLink
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(ROOT / "stress"))
 
 from wire_relay import Bucket, Flow, Wire, cut  # noqa: E402
 
@@ -95,7 +95,7 @@ def test_a_policer_lets_its_bucket_through_and_then_its_rate() -> None:
 def test_links_of_every_maker_carry_a_run() -> None:
     """With offloads and without them, and with single packets."""
     makers = "wire-on,wire-off,wire-gso1,router,routed,one-host"
-    command = [sys.executable, "tests/stress/grid.py", "--makers", makers, "--families", "slow", "--cases", "6"]
+    command = [sys.executable, "stress/grid.py", "--makers", makers, "--families", "slow", "--cases", "6"]
     done = subprocess.run(
         [*command, "--jobs", "2", "--seed", "1"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=110
     )

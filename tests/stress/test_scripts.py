@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(
     path.relative_to(ROOT)
-    for folder in ("bench", "packaging", "screenshots", "tests/stress")
+    for folder in ("bench", "packaging", "screenshots", "stress")
     for path in (ROOT / folder).glob("*.py")
     if not path.name.startswith("test_") and "ArgumentParser(" in path.read_text(encoding="utf-8")
 )
@@ -29,7 +29,7 @@ SHORT_RUNS = {
 @pytest.mark.parametrize("script", SHORT_RUNS)
 def test_a_short_run_of_a_stress_test_finds_nothing(script: str) -> None:
     """A long one is for a quiet machine."""
-    command = [sys.executable, f"tests/stress/{script}.py", *SHORT_RUNS[script]]
+    command = [sys.executable, f"stress/{script}.py", *SHORT_RUNS[script]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
     assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
     assert "CLEAN" in done.stdout.splitlines()[-1]
@@ -43,7 +43,7 @@ def test_a_short_soak_ends_with_its_report(tmp_path: Path) -> None:
     actions = ("plain_run", "abandoned_run", "garbage")
     command = [
         sys.executable,
-        "tests/stress/soak.py",
+        "stress/soak.py",
         "--minutes",
         "0.2",
         "--results",

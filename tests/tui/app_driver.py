@@ -20,7 +20,7 @@ from linkgauge.presets.auto_select import NO_PRESET, PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.preset import Preset
 from linkgauge.tui.app.app import LinkgaugeApp
-from linkgauge.tui.kit.drawing.diff_compositor import screen_strips
+from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from linkgauge.tui.kit.widgets.typed_input import Debounce
 from linkgauge.tui.run.run_services import RunServices
 from linkgauge.tui.session.preferences import LoadedPreferences, Preferences, save_preferences

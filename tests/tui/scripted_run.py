@@ -35,7 +35,7 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.diagnosis.evidence import link_evidence

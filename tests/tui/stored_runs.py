@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkgauge.engine.results.run_log import RunEntry
-from linkgauge.engine.results.run_log.listing import RunBrief
+from linkgauge.engine.results.run_log.run_brief import RunBrief
 from linkgauge.tui.history.run_table import RunTable
 
 RUN_IDS = (

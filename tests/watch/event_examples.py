@@ -1,4 +1,4 @@
-"""Events of a watch, one of each kind at least."""
+"""Events of a watch, at least one of each kind."""
 
 from linkgauge.watch.events import (
     ChangeFound,

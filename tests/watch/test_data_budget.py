@@ -1,4 +1,4 @@
-"""A month's budget is kept from the events alone, and its end is said once."""
+"""A month's budget follows from the events alone, and its end is announced once."""
 
 from dataclasses import replace
 from functools import reduce
@@ -26,7 +26,7 @@ def use_after(*events: WatchEvent) -> MonthUse:
 
 
 def test_the_bytes_of_a_month_are_counted_by_peer_and_begin_anew_with_the_next() -> None:
-    """Tests that were repeated and tests that failed have cost something, too."""
+    """Repeated tests and failed tests cost something, too."""
     november = (ended(bytes_=1_000, decides=False), ended(CheckVerdict.FAILED, bytes_=10), probed(bytes_=5))
     use = use_after(*november, ended(peer="db-2", bytes_=7))
     assert (use.month, use.bytes, use.total) == ("2025-11", {"db-1": 1_015, "db-2": 7}, 1_022)
@@ -47,13 +47,13 @@ def test_the_bytes_of_a_month_are_counted_by_peer_and_begin_anew_with_the_next()
     ],
 )
 def test_a_test_fits_while_the_budget_has_room_for_its_cost(spent: int, cost: int | None, short_of: str) -> None:
-    """One of unknown cost while anything is left."""
+    """A test of unknown cost fits while anything is left."""
     shortage = find_shortage(WATCH, DB_1, cost, use_after(ended(bytes_=spent)), NOON_S)
     assert ("fits" if shortage is None else shortage.peer) == short_of
 
 
-def test_the_budget_of_the_watch_is_that_of_all_peers_together() -> None:
-    """Also of those that the plan has no more."""
+def test_the_budget_of_the_watch_is_for_all_peers_together() -> None:
+    """Peers that have left the plan included."""
     use = use_after(ended(peer="gone", bytes_=19_000))
     shortage = find_shortage(WATCH, WATCH.peers[1], 1_001, use, NOON_S)
     assert shortage is not None
@@ -63,7 +63,7 @@ def test_the_budget_of_the_watch_is_that_of_all_peers_together() -> None:
 
 
 def test_the_end_of_a_budget_is_told_once_a_month() -> None:
-    """The journal knows of which it was told; a restart does not say it again."""
+    """The journal has the notice, so a restart does not repeat it."""
     shortage = find_shortage(WATCH, DB_1, 5_000_000, use_after(ended(bytes_=9_000)), NOON_S)
     assert shortage is not None
     notice = shortage.notice(NOON_S)
@@ -92,13 +92,13 @@ def test_the_end_of_a_budget_is_told_once_a_month() -> None:
         (Plan(Settings(rate_bit_s=1_000, searches_rate=True), Workload.UDP, SECOND_NS), None),
     ],
 )
-def test_limits_of_rate_and_bytes_bound_what_a_test_costs(plan: Plan, most: int | None) -> None:
+def test_limits_of_rate_and_bytes_bound_the_cost_of_a_test(plan: Plan, most: int | None) -> None:
     """In both directions together."""
     assert most_bytes(plan) == most
 
 
-def test_a_test_costs_what_the_dearest_of_the_last_ones_did_or_what_its_limit_allows() -> None:
-    """Tests without payload say nothing."""
+def test_a_test_will_cost_as_much_as_the_most_expensive_of_the_last_ones_within_its_limit() -> None:
+    """Tests without payload do not count."""
     last = [ended(bytes_=cost) for cost in (9_000, 1_000, 0, 3_000)]
     assert expected_cost(DB_1, []) is None
     assert expected_cost(DB_1, last) == 3_000
@@ -109,8 +109,8 @@ def test_a_test_costs_what_the_dearest_of_the_last_ones_did_or_what_its_limit_al
     assert expected_cost(limited, last[1:2]) == 1_000
 
 
-def test_a_restart_goes_on_from_the_use_that_was_written_down() -> None:
-    """The probes before it may be forgotten. A use of another month than that of its time is not believed."""
+def test_a_restart_goes_on_from_the_recorded_use() -> None:
+    """Older probes may be forgotten by then. A use whose month does not fit its time is ignored."""
     events = [ended(bytes_=1_000), probed(), probed(peer="db-2")]
     use = reduce(MonthUse.after, events, MonthUse())
     later = [probed(NOON_S + 60), ended(at_s=NOON_S + 90, bytes_=500)]

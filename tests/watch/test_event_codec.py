@@ -1,4 +1,4 @@
-"""Events become lines of JSON and come back; what is damaged is said and left out."""
+"""Events become lines of JSON and come back; damaged ones are reported and left out."""
 
 import contextlib
 import json
@@ -16,28 +16,19 @@ from ..json_schemas import check
 from .event_examples import EVERY_KIND, NOON_S, changed, ended, probed
 
 
-@pytest.mark.parametrize("event", EVERY_KIND, ids=lambda event: type(event).__name__)
-def test_every_event_comes_back_unchanged(event: WatchEvent) -> None:
-    """One line of text each."""
-    text = event_text(event)
-    assert "\n" not in text
-    assert parse_event(json.loads(text)) == event
-
-
-@pytest.mark.parametrize("event", EVERY_KIND, ids=lambda event: type(event).__name__)
-def test_every_line_is_as_its_schema_says(event: WatchEvent) -> None:
-    """The one that is shipped, and that of any stream."""
-    for schema in ("watch.schema.json", "stream.schema.json"):
-        check(schema, json.loads(event_text(event)))
-
-
-def test_the_examples_have_every_kind() -> None:
-    """So that none is left out here."""
+def test_every_event_is_one_line_that_fits_the_schemas_and_comes_back_unchanged() -> None:
+    """The schema of a watch, and the schema of any stream."""
     assert {type(event) for event in EVERY_KIND} == set(get_args(WatchEvent))
+    for event in EVERY_KIND:
+        text = event_text(event)
+        assert "\n" not in text
+        assert parse_event(json.loads(text)) == event
+        for schema in ("watch.schema.json", "stream.schema.json"):
+            check(schema, json.loads(text))
 
 
 def test_figures_are_an_object_by_metric() -> None:
-    """That is what a person or jq reads."""
+    """That is easy to read for the user and for jq."""
     line = event_line(ended(rate=9.4e8))
     assert line["type"] == "check_end"
     assert line["result"]["figures"] == {"goodput_bit_s": 9.4e8, "retransmits": 2.5}
@@ -60,8 +51,8 @@ def test_figures_are_an_object_by_metric() -> None:
         ({"result": {"verdict": "good", "figures": {"loss": "much"}}}, "expected a number"),
     ],
 )
-def test_a_damaged_object_is_refused_with_its_place(change: dict[str, Any], message: str) -> None:
-    """A part is wrong, the rest is right."""
+def test_a_damaged_object_is_refused_with_the_place_of_the_error(change: dict[str, Any], message: str) -> None:
+    """One part is wrong, the rest is right."""
     with pytest.raises(DecodeError, match=message):
         parse_event({**event_line(ended()), **change})
 
@@ -75,7 +66,7 @@ def test_a_missing_key_is_named() -> None:
 
 
 def test_a_bad_entry_is_left_out_with_its_number_and_the_others_are_read() -> None:
-    """Also one of a newer linkgauge."""
+    """An entry of a newer linkgauge, too."""
     texts = [
         event_text(probed()),
         "{",
@@ -103,7 +94,7 @@ ANY_VALUE = st.recursive(
 
 
 @given(ANY_VALUE, st.sampled_from(EVERY_KIND), KEYS)
-def test_any_value_in_any_place_is_an_event_or_an_error_in_words(value: Any, event: WatchEvent, key: str) -> None:
+def test_any_value_in_any_place_is_an_event_or_a_decode_error(value: Any, event: WatchEvent, key: str) -> None:
     """Nothing else escapes."""
     for candidate in (value, {**event_line(event), key: value}):
         with contextlib.suppress(DecodeError):
@@ -128,7 +119,7 @@ def test_any_result_comes_back_unchanged(result: CheckResult) -> None:
 
 
 def test_changes_are_kept_for_ever_results_for_a_year_and_probes_for_a_month() -> None:
-    """The budget of a month needs the probes of it, a comparison with last year the tests."""
+    """The budget of a month needs its probes; a comparison with last year needs the tests."""
     assert keep_until_s(changed()) is None
     assert keep_until_s(ended()) == NOON_S + 400 * 86_400
     assert keep_until_s(probed()) == NOON_S + 32 * 86_400

@@ -1,9 +1,10 @@
-"""What is known of a peer follows from its events alone."""
+"""The status of a peer follows from its events alone."""
 
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 
+import pytest
 from linkgauge.watch.events import (
     CheckBegan,
     CheckSkipped,
@@ -38,40 +39,41 @@ def test_events_of_another_peer_change_nothing() -> None:
 
 
 def test_a_test_runs_from_its_beginning_to_its_end() -> None:
-    """A restart ends what ran before it."""
+    """A restart ends a test that ran before it."""
     assert after(BEGAN).running_since_s == NOON_S
     assert after(BEGAN, ended()).running_since_s is None
     assert after(BEGAN, WatchStarted(NOON_S, ("db-1",))).running_since_s is None
     assert after(BEGAN, WatchEnded(NOON_S)).running_since_s is None
 
 
-def test_a_test_that_is_repeated_does_not_decide_and_a_good_repetition_is_a_flap() -> None:
-    """Each test is counted, each cycle once in the day."""
-    first = ended(CheckVerdict.BELOW, decides=False)
+@pytest.mark.parametrize(
+    ("second", "checks", "flaps"),
+    [
+        (CheckVerdict.GOOD, (1, 1, 0), 1),
+        (CheckVerdict.BELOW, (0, 2, 0), 0),
+        (CheckVerdict.FAILED, (0, 1, 1), 0),
+    ],
+)
+def test_a_repetition_decides_and_is_a_flap_if_it_is_good(
+    second: CheckVerdict, checks: tuple[int, int, int], flaps: int
+) -> None:
+    """Each test is counted, but a cycle only once in the day."""
+    first, last = ended(CheckVerdict.BELOW, decides=False), ended(second, attempt=1)
     status = after(first)
     assert (status.last_check, status.last_attempt, status.day, status.checks) == (None, first, (), (0, 1, 0))
-    second = ended(attempt=1)
-    status = after(second, status=status)
-    assert (status.last_check, status.day) == (second, (second,))
-    assert (status.checks, status.retests, status.flaps) == ((1, 1, 0), 1, 1)
+    status = after(last, status=status)
+    assert (status.last_check, status.day) == (last, (last,))
+    assert (status.checks, status.retests, status.flaps) == (checks, 1, flaps)
 
 
-def test_a_test_that_stays_below_its_mark_or_fails_is_no_flap() -> None:
-    """The repetition decides."""
-    below = after(ended(CheckVerdict.BELOW, decides=False), ended(CheckVerdict.BELOW, attempt=1))
-    assert (below.checks, below.retests, below.flaps) == ((0, 2, 0), 1, 0)
-    failed = after(ended(CheckVerdict.FAILED))
-    assert (failed.checks, failed.retests, failed.flaps) == ((0, 0, 1), 0, 0)
-
-
-def test_a_test_that_was_left_out_is_known_until_the_next_one_ends() -> None:
-    """Then it is over."""
+def test_a_skipped_test_is_known_until_the_next_one_ends() -> None:
+    """The next start is not enough."""
     skipped = CheckSkipped(NOON_S, "db-1", NOON_S, SkipReason.BUSY)
     assert after(skipped, BEGAN).last_skip == skipped
     assert after(skipped, ended()).last_skip is None
 
 
-def test_the_bytes_of_tests_and_probes_are_those_of_the_month_in_utc() -> None:
+def test_the_bytes_of_tests_and_probes_are_summed_by_the_month_in_utc() -> None:
     """At midnight of the first they begin anew."""
     status = after(ended(bytes_=1_000), ended(decides=False, bytes_=500), probed(bytes_=7))
     assert (status.month, status.month_bytes) == ("2025-11", 1_507)
@@ -83,7 +85,7 @@ def test_the_bytes_of_tests_and_probes_are_those_of_the_month_in_utc() -> None:
 
 
 def test_a_day_is_the_24_hours_before_the_newest_event() -> None:
-    """What is older goes, and so does what a clock that was ahead has left."""
+    """Older events go, and so do events of a clock that was ahead."""
     status = after(*(ended(at_s=NOON_S + hour * HOUR_S) for hour in range(30)))
     assert [(event.at_s - NOON_S) / HOUR_S for event in status.day] == list(range(5, 30))
     ahead = after(probed(NOON_S + 90 * 86_400), probed(NOON_S))
@@ -101,7 +103,7 @@ def test_a_day_of_very_many_probes_keeps_one_each_half_minute() -> None:
 
 
 def test_a_repetition_that_is_skipped_leaves_the_last_test_to_count() -> None:
-    """Else an older, better result would stand. A skipped test of a cycle of its own changes nothing."""
+    """Otherwise an older, better result would stand. A skipped test of another cycle changes nothing."""
     below = ended(CheckVerdict.BELOW, decides=False)
     skipped = CheckSkipped(NOON_S + 5, "db-1", NOON_S, SkipReason.BUSY)
     status = after(ended(at_s=NOON_S - HOUR_S), below, skipped)
@@ -113,7 +115,7 @@ def test_a_repetition_that_is_skipped_leaves_the_last_test_to_count() -> None:
 
 
 def test_changes_are_counted_though_only_the_newest_are_kept() -> None:
-    """A counter of metrics does not fall, neither at a restart."""
+    """A counter of metrics must not fall, even at a restart."""
     status = after(*(changed(NOON_S + number) for number in range(MAX_CHANGES + 50)))
     assert len(status.changes) == MAX_CHANGES
     assert status.changes[-1] == changed(NOON_S + MAX_CHANGES + 49)
@@ -121,6 +123,6 @@ def test_changes_are_counted_though_only_the_newest_are_kept() -> None:
 
 
 def test_missed_tests_are_counted() -> None:
-    """Those of other peers are not."""
+    """Without those of other peers."""
     missed = ChecksMissed(NOON_S, "db-1", NOON_S - 60, NOON_S - 30, 2)
     assert after(missed, missed, replace(missed, peer="db-2")).missed == 4

@@ -1,4 +1,4 @@
-"""Due times come from names and clocks alone, and nobody starves."""
+"""Due times depend on names and clocks alone, and every peer gets its tests."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ DUE_TIMES = st.builds(DueTimes, NAMES, PERIODS, JITTERS)
 
 @given(DUE_TIMES, TIMES)
 def test_due_times_grow_by_a_period_give_or_take_the_jitter(times: DueTimes, now_s: float) -> None:
-    """Each period has one; the newest that has passed and the first that follows are neighbours."""
+    """Each period has one: the newest that has passed and the next one are neighbours."""
     period_s = times.period_ns / SECOND_NS
     newest_s, following_s = times.newest_s(now_s), times.following_s(now_s)
     assert newest_s <= now_s < following_s
@@ -37,7 +37,7 @@ def test_due_times_grow_by_a_period_give_or_take_the_jitter(times: DueTimes, now
 
 @given(DUE_TIMES, TIMES, st.floats(0, 1))
 def test_a_restart_computes_the_same_due_time(times: DueTimes, now_s: float, share: float) -> None:
-    """Whenever in the period it is asked for."""
+    """At any time in the period."""
     due_s = times.next_due_s(times.newest_s(now_s), now_s)
     later_s = now_s + share * (due_s - now_s) * 0.999
     again = replace(times)
@@ -56,7 +56,7 @@ def test_of_due_times_that_were_missed_only_the_newest_is_caught_up(
 
 
 def test_a_new_peer_is_due_at_once() -> None:
-    """Whoever starts a watch sees a test."""
+    """So the user sees a test after the start of a watch."""
     assert DueTimes("check a", 86_400 * SECOND_NS, 0.1).next_due_s(None, NOW_S) <= NOW_S
 
 
@@ -79,7 +79,7 @@ def test_a_clock_that_is_set_causes_neither_a_burst_nor_a_long_silence(
 
 @given(DUE_TIMES, TIMES, st.floats(0, 1))
 def test_a_small_step_back_does_not_repeat_a_cycle(times: DueTimes, now_s: float, share: float) -> None:
-    """As a time server makes them."""
+    """A time server makes such steps."""
     last_s = times.newest_s(now_s + 1e8)
     assert times.next_due_s(last_s, last_s - share * times.period_ns / SECOND_NS) > last_s
 
@@ -88,7 +88,7 @@ def test_a_small_step_back_does_not_repeat_a_cycle(times: DueTimes, now_s: float
 def test_the_due_times_between_two_times_are_counted(
     times: DueTimes, first_s: float, periods: float, are_due: bool
 ) -> None:
-    """Neither end is one of them, whether a test is due then or not."""
+    """Both times are exclusive, whether a test is due then or not."""
     last_s = first_s + periods * times.period_ns / SECOND_NS
     if are_due:
         first_s, last_s = times.newest_s(first_s), times.newest_s(last_s)
@@ -111,7 +111,7 @@ def test_peers_of_one_plan_are_spread_over_the_period() -> None:
     assert all(50 < sum(low <= share < low + HOUR_S / 2 for share in shares) < 150 for low in (0, HOUR_S / 2))
 
 
-def test_tests_and_probes_of_a_peer_have_times_of_their_own() -> None:
+def test_tests_and_probes_of_a_peer_have_separate_times() -> None:
     """From its timing."""
     peer = WatchedPeer("a", LOOPBACK, Plan(duration_ns=SECOND_NS), timing=Timing(3_600 * SECOND_NS, 60 * SECOND_NS))
     probes = probe_times(peer)

@@ -1,4 +1,4 @@
-"""A watch is checked when it is made."""
+"""The values of a watch are checked when it is made."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +48,7 @@ def test_a_watch_knows_its_peers_and_the_group_of_its_runs() -> None:
 
 
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://host/x", "https://", "nonsense", "http://[::1"])
-def test_an_address_that_nothing_can_be_posted_to_is_refused(address: str) -> None:
+def test_only_a_web_address_can_be_a_webhook(address: str) -> None:
     """Before the watch begins."""
     with pytest.raises(PlanError, match="webhook"):
         Notify(webhook=address)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...engine.model.peer import Peer, SshSettings
 from ...engine.near.connect import FarEnd, open_far_end
-from ...engine.ssh.session import PromptCallback, SshFarEnd
+from ...engine.ssh.ssh_far_end import PromptCallback, SshFarEnd
 from ..session.credentials import with_access
 
 _log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from ...engine.model.errors import UsageError, make_printable
 from ...engine.model.workload import Workload, workload_named
 from .usage_errors import join_choices, nearest_command
 
-# A function that finds the values, with what each is, that begin with what a user has typed.
+# A function that finds the values that begin with the text typed so far, each with its description.
 Completer = Callable[[str], list[tuple[str, str]]]
 
 _KEY: Final = "parameter"
@@ -63,9 +63,9 @@ def option(
         panel: the section of the help that lists the option; "" for the first one.
         help_: the help text.
         names: the names, such as `-t`; without a long one, `--` and the field's name is added.
-        default: the value where the option is absent.
+        default: the value if the option is absent.
         shown: the default as the help shows it; None for `default` itself, "" for nothing.
-        choices: the values to choose from, where the field's type does not tell them.
+        choices: the values to choose from, if the field's type does not tell them.
         complete: finds the values for a shell.
         settings: as `click.Option` has them, such as the placeholder `metavar`.
     """
@@ -102,7 +102,7 @@ class _Value(click.ParamType[Any]):
         self._parse: Callable[[str], Any] = _CONVERTERS.get(kind) or kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return what a text means; raise BadParameter. A default is no text, and stays as it is."""
+        """Return the value of a text; raise BadParameter. A default is not a text, and stays as it is."""
         if type(value) is not str:
             return value
         with suppress(ValueError):
@@ -112,7 +112,7 @@ class _Value(click.ParamType[Any]):
 
 
 def _make_parameters(group: Any) -> Iterator[click.Parameter]:
-    """Yield the parameter of every field of a group, those of the groups in it included."""
+    """Yield the parameter of every field of a group, those of nested groups included."""
     for each in fields(group):
         if is_dataclass(each.type):
             yield from _make_parameters(each.type)
@@ -250,7 +250,7 @@ class DefaultGroup(HelpCommand, click.Group):
         return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the default command where the first argument after the group's own flags is not a command."""
+        """Insert the default command if the first argument after the group's own flags is not a command."""
         own = list(takewhile(self.own_flags.__contains__, args))
         rest = args[len(own) :]
         completes_a_command = ctx.resilient_parsing and not rest
@@ -265,7 +265,7 @@ class DefaultGroup(HelpCommand, click.Group):
         raise UsageError(self.unknown_command(path, word))
 
     def unknown_command(self, path: str, word: str) -> str:
-        """Return the text about a word that is no command, with the nearest one."""
+        """Return the text about a word that is not a command, with the nearest one."""
         nearest = nearest_command(word, list(self.commands))
         hint = f"did you mean {path} {nearest}?" if nearest else f"see {path} --help"
         return f"there is no command '{word}'; {hint}"

@@ -1,16 +1,20 @@
 """Completion of command lines by a shell: its question, the answer, and the values that complete an argument.
 
-The scripts that a package installs for bash, zsh and fish run the program with COMPLETION_VARIABLE set. The
-question is in variables whose names earlier scripts have as well, so that a new program answers these.
+A package installs the scripts for bash, zsh and fish, and `linkgauge completions SHELL` prints them. They run the
+program with COMPLETION_VARIABLE set. The question is in variables whose names earlier scripts have as well, so that
+a new program answers these.
 """
 
 import os
+from dataclasses import dataclass
 from typing import Final
 
 from click import Command
 from click.shell_completion import CompletionItem, ShellComplete, split_arg_string
 
-from .output import PROGRAM, emit_line
+from ...engine.model.errors import PlanError
+from .click_extension import argument
+from .output import PROGRAM, emit, emit_line
 
 COMPLETION_VARIABLE: Final = "_LINKGAUGE_COMPLETE"
 SCRIPTS: Final = {
@@ -43,6 +47,29 @@ _linkgauge_completion "$@"
 }
 _MAX_RUNS: Final = 200  # the newest that a shell shows
 _ZSH: Final = str.maketrans({'"': '""', "'": "''", "$": "\\$", "`": "\\`", ":": "\\\\:"})
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionsOptions:
+    """The shell that loads the completion."""
+
+    shell: str = argument("SHELL", "bash, zsh or fish.")
+
+
+def completions(options: CompletionsOptions) -> int:
+    """Print the completion of commands, options, presets and runs for a shell.
+
+    bash, in ~/.bashrc: eval "$(linkgauge completions bash)"
+
+    zsh, into a folder of $fpath: linkgauge completions zsh > FOLDER/_linkgauge
+
+    fish: linkgauge completions fish > ~/.config/fish/completions/linkgauge.fish
+    """
+    script = SCRIPTS.get(options.shell)
+    if script is None:
+        raise PlanError("completions", options.shell, "give bash, zsh or fish")
+    emit(script)
+    return 0
 
 
 def complete(command: Command) -> int:
@@ -106,7 +133,7 @@ def complete_test_preset(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
-    """Return the saved runs whose id begins so, with their preset and peer; nothing where they cannot be read."""
+    """Return the runs whose id begins with a text, with preset and peer; nothing if they cannot be read."""
     from ...engine.model.errors import LinkgaugeError
     from ..session.storage import open_run_list
 

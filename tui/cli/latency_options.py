@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan, SocketOptions
@@ -14,7 +14,7 @@ from .click_extension import option
 from .options import TEST, congestion_option, device_option, dscp_option, source_option
 
 if TYPE_CHECKING:
-    from ...presets.latency_limit import LatencyLimit
+    from ...presets.verdict import LatencyLimit
 
 # A section of the help.
 _LATENCY: Final = "Latency under load"
@@ -39,7 +39,7 @@ class LatencyOptions:
         """Return the pass marks; None without any. Raise PlanError for a bad one."""
         if self._given is None:
             return None
-        from ...presets.latency_limit import LatencyLimit
+        from ...presets.verdict import LatencyLimit
 
         return LatencyLimit(
             None if self.max_rise is None else parsing.rise_ns(self.max_rise),
@@ -47,7 +47,7 @@ class LatencyOptions:
         )
 
     def apply_to(self, plan: Plan, peer: Peer) -> Plan:
-        """Return a plan that measures latency under load too, where it is to be judged; raise UsageError."""
+        """Return a plan that measures latency under load too, if it is to be judged; raise UsageError."""
         given = self._given
         if given is None:
             return plan
@@ -69,7 +69,7 @@ class LatencyOptions:
 
 
 def check_measurable(peer: Peer, wanted: str) -> None:
-    """Raise UsageError where latency under load cannot be measured with a peer; `wanted` is what asks for it."""
+    """Raise UsageError if a peer cannot measure latency under load; `wanted` is the option that asks for it."""
     reason = why_unavailable(peer, Feature.PROBE)
     if reason is not None:
         raise UsageError(f"{wanted} cannot be had of {peer}: {reason}")
@@ -88,7 +88,7 @@ class LoadOptions:
     )
     sessions: str = option(
         TEST,
-        "TCP connections in each direction, 1 to 128; up to twice as many where the rate is not steady.",
+        "TCP connections in each direction, 1 to 128; up to twice as many if the rate is not steady.",
         "-P",
         default=str(LOAD_SESSIONS),
         metavar="N",

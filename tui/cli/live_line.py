@@ -1,4 +1,4 @@
-"""The live line: the progress of a test without the app, on stderr where that is a terminal."""
+"""The live line: the progress of a test without the app, on stderr if that is a terminal."""
 
 import sys
 from types import TracebackType
@@ -106,7 +106,7 @@ def interval_text(interval: Interval, plan: Plan, meter: Meter | None = None) ->
 
 
 def _time_words(interval: Interval, plan: Plan, clock: str) -> list[str]:
-    """Return the time, and what is to come: the duration, or the phase of a test that ends by itself."""
+    """Return the time passed and the time to come: the duration, or the phase of a test that ends by itself."""
     sampled = interval.near or interval.far
     if plan.has_phases:
         return [clock, *([] if sampled is None else [phase_text(plan, sampled.settings.direction)])]
@@ -114,7 +114,7 @@ def _time_words(interval: Interval, plan: Plan, clock: str) -> list[str]:
 
 
 def _probe_latency(interval: Interval) -> str:
-    """Return the median latency of an interval's probes: of datagrams where some came back, else of requests."""
+    """Return the median latency of an interval's probes: of datagrams if some came back, else of requests."""
     probe = None if interval.near is None else interval.near.sample.probe
     latency = None
     if probe is not None:
@@ -144,7 +144,7 @@ def _rate(interval: Interval, flow: Direction) -> str:
 
 
 def _source(interval: Interval, flow: Direction) -> str:
-    """Return what a rate is of, where it is not of received payload."""
+    """Return the subject of a rate, unless it is received payload."""
     receiver = interval.receiver_sample(flow)
     if receiver is None or not receiver.sample.is_from_sender:
         return ""

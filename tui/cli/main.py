@@ -29,7 +29,7 @@ from .commands.runs import RUNS
 from .commands.sweep import sweep
 from .commands.watch import watch
 from .commands.web import web
-from .completion import COMPLETION_VARIABLE, complete
+from .completion import COMPLETION_VARIABLE, complete, completions
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
 from .usage_errors import click_error_text, plan_error_text
 
@@ -91,6 +91,7 @@ def _make_program() -> AppGroup:
             "ceiling": ceiling,
             "web": web,
             "discover": discover,
+            "completions": completions,
         },
         callback=_open_log,
         params=[version, verbose],
@@ -127,7 +128,7 @@ def _carry_out(arguments: Sequence[str]) -> int:
     except LinkgaugeError as error:
         print_stderr(plan_error_text(error, option_names(program)) if isinstance(error, PlanError) else str(error))
         return error.exit_status
-    except (BrokenPipeError, SystemExit):  # Rich exits like this where the reader of the help has gone
+    except (BrokenPipeError, SystemExit):  # Rich exits like this if the reader of the help has gone
         discard_stdout()
         return 0
     except OSError as error:

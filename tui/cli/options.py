@@ -24,7 +24,7 @@ _SEARCH_SECONDS: Final = "120"  # a search ends by itself: ten seconds, and less
 # Sections of the help.
 TEST: Final = "Test"
 _SOCKETS: Final = "Sockets and processes"
-_LINK: Final = "Link, where it differs from the preset's"
+_LINK: Final = "Link, if it differs from the preset's"
 OUTPUT: Final = "Output"
 
 _WARMUP_REMEDY: Final = "give auto, or seconds such as 0, 0.5 or 2"
@@ -82,7 +82,7 @@ class DirectionOptions:
     bidir: bool = flag(TEST, "Same as --direction duplex.")
 
     def find(self) -> Direction:
-        """Return the direction of --direction, -R and --bidir; raise UsageError where they differ."""
+        """Return the direction of --direction, -R and --bidir; raise UsageError if they differ."""
         typed = {
             f"--direction {self.direction}": self.direction,
             "-R (--reverse)": Direction.IN if self.reverse else None,
@@ -100,7 +100,7 @@ class ConnectionOptions:
 
     mode: Mode | None = option(
         _SOCKETS,
-        "How payload moves: copy, sendfile, or discard, where the receiving kernel drops it unread. With udp: "
+        "How payload moves: copy, sendfile, or discard (the receiving kernel drops it unread). With udp: "
         "rate, datagrams in groups, or quality, each on its own with a time stamp of the kernel.",
     )
     request: str | None = option(
@@ -150,7 +150,7 @@ class PlanOptions:
     )
     datagram: str | None = option(
         TEST,
-        "UDP payload of a datagram, with udp: auto for what the path's MTU holds, or bytes: 64, 1400.",
+        "UDP payload of a datagram, with udp: auto for the largest that the path's MTU holds, or bytes: 64, 1400.",
         metavar="SIZE",
         shown="auto",
     )
@@ -161,7 +161,7 @@ class PlanOptions:
         shown="0.1%",
     )
     bytes_: str | None = option(
-        TEST, "Send so many bytes in each direction, then end: 100M, 10G.", "-n", metavar="SIZE"
+        TEST, "Send this many bytes in each direction, then end: 100M, 10G.", "-n", metavar="SIZE"
     )
     warmup: str | None = option(
         TEST,
@@ -367,8 +367,8 @@ class ResultOptions:
     as_json_stream: bool = json_stream_flag()
 
     def to_record(self) -> "Record":
-        """Return what the run log has of the run beside its measurements; raise PlanError for a bad label."""
-        from ...engine.results.run_log.labels import validate_label  # here: it loads SQLite
+        """Return the facts that the run log keeps beside the measurements; raise PlanError for a bad label."""
+        from ...engine.results.run_log.label_validation import validate_label  # here: it loads SQLite
         from ..session.run_spec import Record
 
         return Record(label=validate_label(self.label))
@@ -416,7 +416,7 @@ class SeriesOutputOptions:
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions(ResultOptions):
-    """The same, and what is a pass."""
+    """The same, and the pass mark."""
 
     pass_mark: str | None = option(
         OUTPUT,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 PROGRAM: Final = "linkgauge"
-_MESSAGE_WAIT_S: Final = 2.0  # for a reader of stderr that is no terminal
+_MESSAGE_WAIT_S: Final = 2.0  # for a reader of stderr that is not a terminal
 _SIGNAL_WAIT_S: Final = 1.0  # for any reader, since the first signal
 _LAST_WAIT_S: Final = 0.3  # for any reader, if ending the test took longer than that
 _FLUSH_S: Final = 0.2
@@ -62,7 +62,7 @@ class _Background:
         self.signal_time = 0.0
 
     def put(self, stream: TextIO, text: str) -> bool:
-        """Queue text for a stream; return False where it is to be written at once."""
+        """Queue text for a stream; return False if it is to be written at once."""
         target = stream_writer(stream) if self.is_on else None
         if target is not None:
             target[1].put(target[0], _encode(stream, text))
@@ -92,12 +92,12 @@ def note_signal(number: int) -> None:
 def finish_output(status: int, *, must_deliver: bool = True) -> int:
     """Wait for the readers of what threads write; return the exit status. Without threads return `status`.
 
-    A result waits until its reader has it or a signal comes. Messages on stderr wait for a person at a terminal,
+    A result waits until its reader has it or a signal comes. Messages on stderr wait for a user at a terminal,
     and a moment for anything else. A result that could not be written is an error.
 
     Args:
         status: the exit status of the command.
-        must_deliver: False for a command without results, whose status stays what it is.
+        must_deliver: False for a command without results, whose status does not change.
     """
     problem = lost_lines_problem()
     if problem is not None:
@@ -226,7 +226,7 @@ def emit(text: str) -> None:
     except BrokenPipeError:
         discard_stdout()
     except OSError as error:
-        discard_stdout()  # the interpreter would write what is left at its end, and fail once more
+        discard_stdout()  # the interpreter would write the rest at its end, and fail once more
         raise OutputError(f"cannot write to stdout: {explain_os_error(error)}") from error
 
 
@@ -266,7 +266,7 @@ def check_output_file(field: str, path: Path | None, *, force: bool) -> None:
     """Raise PlanError for a file that exists, unless it may be replaced. Devices and pipes are written to.
 
     Args:
-        field: What the file is, as errors name it: `CSV file`, `HTML file` or `report`.
+        field: The name of the file in errors: `CSV file`, `HTML file` or `report`.
         path: The file; None without one.
         force: Whether an existing file may be replaced.
 
@@ -333,7 +333,7 @@ def discard_stdout() -> None:
 
 
 def print_stderr(text: str) -> None:
-    """Print a message for a person on stderr."""
+    """Print a message on stderr."""
     _write_stderr(f"{PROGRAM}: {text}\n")
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.capabilities import Feature, find_unsupported, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
@@ -22,7 +22,7 @@ PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST[:PORT], iperf3://[USER@]HOST[
 
 
 def check_supported(plan: Plan, peer: Peer, rate: "SendingRate | None" = None) -> None:
-    """Raise PlanError where a peer cannot carry out a plan, or a search for the rate of datagrams."""
+    """Raise PlanError if a peer cannot carry out a plan, or a search for the rate of datagrams."""
     problem = find_unsupported(plan, peer)
     if problem is not None:
         raise problem
@@ -109,7 +109,7 @@ class SshOptions:
     ssh_command: str | None = option(
         _SSH, "Command instead of ssh, such as 'ssh -i key'; also LINKGAUGE_SSH_COMMAND.", metavar="TEXT"
     )
-    data_port: str | None = option(_SSH, "Remote TCP port for data, where a firewall blocks others.", metavar="N")
+    data_port: str | None = option(_SSH, "Remote TCP port for data, if a firewall blocks others.", metavar="N")
     via_ssh: bool = flag(_SSH, "Send the data through ssh too: measures ssh, not the link alone.")
 
     def apply_to(self, peer: Peer) -> Peer:

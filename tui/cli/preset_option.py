@@ -23,7 +23,7 @@ def load_catalog_with_warnings() -> Catalog:
 
 
 def read_pass_mark() -> float:
-    """Return the pass mark of the preferences, which the app uses too; print it where it is not the default."""
+    """Return the pass mark of the preferences, which the app uses too; print it if it is not the default."""
     loaded = read_preferences(config_dir())
     for problem in loaded.problems:
         print_stderr(sanitize(problem))

@@ -94,7 +94,7 @@ class AppBackend:
             variant: the options of the preset's link; None for those that were selected with it.
 
         Raises:
-            LinkgaugeError: where the far end cannot be reached or refuses the run.
+            LinkgaugeError: the far end cannot be reached or refuses the run.
         """
         self._idle.clear()
         try:
@@ -130,7 +130,7 @@ class AppBackend:
                 await self._idle.wait()
 
     def variant_of(self, preset_id: str | None) -> Variant:
-        """Return the link options that were selected with a preset; those of another preset are the default."""
+        """Return the link options that were selected with a preset; another preset has the default ones."""
         return self._selection.variant if preset_id == self._selection.preset.id else DEFAULT_VARIANT
 
     async def select_preset(self, peer: Peer) -> PresetSelection:
@@ -151,7 +151,7 @@ class AppBackend:
 
 @dataclass(frozen=True, slots=True)
 class AppStart:
-    """What the app opens with."""
+    """The options that the app opens with."""
 
     catalog: Catalog
     selection: PresetSelection
@@ -163,7 +163,7 @@ class AppStart:
 def run_app(
     peer: Peer, preset_id: str | None, language: str, plan: Plan, sending_rate: SendingRate | None = None
 ) -> int:
-    """Run the app until the person quits; return the exit status.
+    """Run the app until the user quits; return the exit status.
 
     Args:
         peer: the far end of the first run.
@@ -312,7 +312,7 @@ def _leave_on_signal(
 async def run_mesh_screen(
     session: "MeshSession", log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
 ) -> signal.Signals | None:
-    """Show a mesh in progress until the person leaves its screen, or a signal ends it in order; return the signal.
+    """Show a mesh in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
     Args:
         session: the mesh, which nobody else iterates over.
@@ -333,9 +333,9 @@ async def run_mesh_screen(
 async def run_watch_screen(
     session: "WatchHandle", log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
 ) -> signal.Signals | None:
-    """Show a watch in progress until the person leaves its screen, or a signal ends it in order; return the signal.
+    """Show a watch in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
-    SIGHUP ends it as well: what has a screen loses its terminal by it. A key reloads the file.
+    SIGHUP ends it as well: the screen has lost its terminal. A key reloads the file.
 
     Args:
         session: the watch, which nobody else iterates over.

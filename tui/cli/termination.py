@@ -21,7 +21,7 @@ PASS: Final = 0
 SHORT: Final = 1
 INCOMPLETE: Final = LinkgaugeError.exit_status
 _handlers: Final[list[dict[signal.Signals, Callable[[signal.Signals], None]]]] = []
-"""Those of the contexts in force, the innermost last."""
+"""The handlers of the contexts in force, the innermost last."""
 _log = logging.getLogger(__name__)
 
 
@@ -29,9 +29,9 @@ _log = logging.getLogger(__name__)
 def handle_signals(receive: Callable[[signal.Signals], object], *, draws: bool = False) -> Generator[None]:
     """Call `receive` in the running loop for each of the three signals, until the context ends.
 
-    What this process was started to ignore stays ignored; not so SIGHUP with `draws`, for what has a terminal. A
-    context within another one takes its signals, and gives them back: what is closed after a screen still hears of
-    Ctrl-C.
+    A signal that this process was started to ignore stays ignored, except SIGHUP with `draws`, for a command with a
+    terminal. A context within another one takes its signals, and gives them back: after a screen has closed, the
+    outer one still hears of Ctrl-C.
     """
     loop = asyncio.get_running_loop()
     numbers = end_signals(draws=draws)
@@ -107,7 +107,7 @@ def exit_status(word: str | None, signal_number: int | None = None) -> int:
 
     Args:
         word: The word of its verdict; None or `none` if it has no whole result.
-        signal_number: The signal that ended it, if any: then what it has is not whole, whatever the word.
+        signal_number: The signal that ended it, if any: then its result is not whole, whatever the word.
     """
     if signal_number is not None:
         return signal_exit_status(signal_number)
@@ -117,7 +117,7 @@ def exit_status(word: str | None, signal_number: int | None = None) -> int:
 def run_exit_status(result: RunResult, signal_number: int | None = None, *, is_judged: bool = False) -> int:
     """Return the exit status of a run, whose end tells whether a signal was what ended it.
 
-    A measured rate that nothing is expected of is a pass, unless what it was to be `is_judged` by was given.
+    A measured rate without an expected rate passes, unless `is_judged` says that a pass mark was given.
     """
     if result.reason is Reason.INTERRUPTED:
         return exit_status(None, signal_number)

@@ -1,4 +1,4 @@
-"""Texts of errors on the command line: the option as typed, what is wrong with it, what would be right.
+"""Texts of errors on the command line: the option as typed, the mistake, and the remedy.
 
 Click's own texts reach nobody: this is the only place that turns its errors into words.
 """
@@ -132,7 +132,7 @@ def _missing_hint(error: MissingParameter) -> str:
 
 
 def _option_hint(error: NoSuchOption) -> str:
-    """Return what to type instead of an option that the command lacks; "" where nothing resembles it."""
+    """Return the text to type instead of an option that the command lacks; "" if nothing resembles it."""
     name, command = error.option_name, None if error.ctx is None else error.ctx.command
     options = {option for each in (command.params if command else ()) for option in each.opts}
     for spellings, names in _IPERF3_NAMES.items():

@@ -10,8 +10,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from ...engine.model.ip_address import client_network
 from ...engine.model.limits import limit_rules
-from ...engine.model.peer import client_network
 from ...engine.model.plan import SECOND_NS
 from ..kit.drawing.big_digits import align_right, big_digits, largest_font, style_digits
 from ..kit.drawing.canvas import EIGHTHS, Canvas, to_eighths

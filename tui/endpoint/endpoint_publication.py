@@ -9,7 +9,7 @@ from ...engine.far.endpoint import Endpoint
 from ...engine.far.listener import reachable_hosts
 from ...engine.far.status import LogEntry, LogSink
 from ...engine.model.errors import UsageError
-from ...engine.model.peer import is_loopback_address
+from ...engine.model.ip_address import is_loopback_address
 from ...metrics.publication import Publication, PublishingPlan
 
 
@@ -44,7 +44,6 @@ class EndpointPublication:
             yield
             return
         from ...metrics.endpoint_metrics import EndpointMetrics
-        from ...metrics.exposition import encode
         from ...metrics.publication import open_publication
 
         metrics = EndpointMetrics(endpoint.get_status)
@@ -55,9 +54,7 @@ class EndpointPublication:
 
         async with AsyncExitStack() as stack:
             self._publication = await stack.enter_async_context(
-                open_publication(
-                    self._plan, lambda accept: encode(metrics.read(), accept), group, notice, keeps_file=False
-                )
+                open_publication(self._plan, metrics.read, group, notice, keeps_file=False)
             )
             stack.callback(self._forget)
             yield

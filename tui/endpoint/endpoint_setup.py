@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from ...discovery.announcement import Announcement
-from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import Certificate, format_fingerprint
 from ...engine.far.endpoint import Endpoint
 from ...engine.far.listener import get_inherited_listener, listen, reachable_hosts
 from ...engine.far.status import LogEntry, LogSink
 from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError, TlsError, UsageError
+from ...engine.model.ip_address import check_zone, is_loopback_address
 from ...engine.model.limits import Limits
-from ...engine.model.peer import DEFAULT_PORT, Peer, SharedKey, check_zone, is_loopback_address
+from ...engine.model.peer import DEFAULT_PORT, Peer
+from ...engine.model.shared_key import KEY_VARIABLE, SharedKey
 from ...engine.model.shell_commands import shell_command
-from ...engine.workloads.mode_trial import ModeChooser
+from ...engine.workloads.fastest_mode import ModeChooser
 from ...metrics.publication import PublishingPlan
 from ..session.credentials import key_from_environment, read_key_file
 from ..session.storage import cache_dir

@@ -9,9 +9,10 @@ from typing import Any
 from ...engine.far.endpoint import Endpoint
 from ...engine.far.listener import listen, reachable_hosts
 from ...engine.far.status import LogEntry, LogSink
-from ...engine.iperf3.protocol.auth import UserList
+from ...engine.iperf3.protocol.users import UserList
 from ...engine.model.errors import LinkgaugeError, UsageError
-from ...engine.model.peer import IPERF3_PORT, is_loopback_address
+from ...engine.model.ip_address import is_loopback_address
+from ...engine.model.peer import IPERF3_PORT
 from ...engine.model.shell_commands import shell_command
 from ..session.credentials import read_iperf3_users
 

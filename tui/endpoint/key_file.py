@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, create_private_file
 from ...engine.model.errors import EndpointError, RunLogError, explain_os_error
-from ...engine.model.peer import SharedKey
+from ...engine.model.shared_key import SharedKey
 from ..session.storage import open_data_dir
 
 

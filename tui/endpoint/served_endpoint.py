@@ -4,10 +4,10 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.control.tls import format_fingerprint
 from ...engine.far.endpoint import Endpoint
 from ...engine.far.status import EndpointStatus
+from ...engine.model.shared_key import KEY_VARIABLE
 from .endpoint_log import EndpointLog
 from .endpoint_rates import EndpointInfo
 from .endpoint_setup import EndpointConfig, EndpointSetup, drain, reload

@@ -8,7 +8,7 @@ from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.plan import Direction, End
 from ...engine.results.summary import CpuSummary
 from ..kit.drawing.styles import KEY, MUTED
@@ -29,7 +29,7 @@ from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
 from .plots.run_plot import RunPlot
 from .responsiveness_panel import ResponsivenessPanel
-from .session_table import SessionTable
+from .session_table import SessionsView, SessionTable
 from .verdict_panel import VerdictPanel
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Instruments(Container):
         response_bits = response_bits_of(readings.plan if readings else view.plan)
         is_datagram = (readings.plan if readings else view.plan).workload.is_datagram
         retransmits = readings.retransmits() if readings and not is_datagram else None
-        self.query_one(SessionTable).show(rows, retransmits, response_bits, is_datagram=is_datagram)
+        self.query_one(SessionTable).show(SessionsView(rows, retransmits, response_bits, is_datagram=is_datagram))
         self.query_one(VerdictPanel).show(view)
         self._show_events(view)
 

@@ -8,7 +8,7 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.events import ExpectedRate
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, End, Settings

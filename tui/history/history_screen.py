@@ -126,7 +126,7 @@ class HistoryScreen(ActionScreen):
     async def _prepare_old_runs(self) -> None:
         """Prepare the runs of an older linkgauge, which can be listed meanwhile, only more slowly."""
         try:
-            has_prepared = await to_thread(self._log.add_digests)
+            has_prepared = await to_thread(self._log.add_briefs)
         except LinkgaugeError as error:  # the log cannot be written: it stays as slow as it is
             _log.debug("old runs are not prepared: %s", error)
             return

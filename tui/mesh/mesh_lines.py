@@ -8,7 +8,7 @@ from textual.content import Content
 from ...mesh.figures import CellFigure, MeshFinding
 from ...mesh.plan import Cell, Host, MeshMode
 from ...mesh.reading import MeshComparison
-from ...presets.diagnosis.why_words import why_words
+from ...presets.diagnosis.finding_words import why_words
 from ..kit.drawing.styles import BAD, GOOD, KEY, MUTED, SHORT
 from ..words import numbers
 from .heat_map import percent_text

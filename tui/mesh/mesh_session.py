@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from ...engine.model.errors import ClusterError, PlanError, RunLogError, UnknownLineRate, UsageError
 from ...engine.model.host_info import NicInfo
 from ...engine.results.run_log import RunLog
-from ...engine.results.run_log.claims import FOLDER, claimed
+from ...engine.results.run_log.process_locks import FOLDER, claimed
 from ...mesh.events import CellEnded, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell, Host, cells_of_host
@@ -30,7 +30,7 @@ from .stored_mesh import load_matrix, measured_figures, save_mesh, with_isolated
 
 if TYPE_CHECKING:
     from ...mesh.coordinator import FindRate, Mesh
-    from ...mesh.ssh_mesh import SshMesh
+    from ...mesh.over_ssh.ssh_mesh import SshMesh
 
 _SHORT_READING_S: Final = 0.05
 _READING_SHARE: Final = 0.05  # of the time: for a thousand hosts it takes seconds, in each of a thousand rounds
@@ -98,7 +98,7 @@ async def _open_mesh(
 ) -> AsyncGenerator[tuple["Mesh | SshMesh", MeshSpec]]:
     """Open a mesh; yield it, and its spec with the known hosts."""
     if spec.scheduler is None:
-        from ...mesh.ssh_mesh import open_ssh_mesh
+        from ...mesh.over_ssh.ssh_mesh import open_ssh_mesh
 
         begun = spec.begin(spec.hosts)
         async with open_ssh_mesh(

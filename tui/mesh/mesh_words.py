@@ -10,7 +10,7 @@ from ...mesh.events import CellFailure, FailureCode
 from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ...mesh.plan import CELL_OVERHEAD_NS, Cell, MeshMode
 from ...mesh.reading.comparison import MeshComparison
-from ...presets.diagnosis.why_words import why_words
+from ...presets.diagnosis.finding_words import why_words
 from ...presets.number_text import NBSP
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..words import numbers
@@ -122,12 +122,11 @@ def comparison_lines(comparison: MeshComparison) -> Iterator[str]:
     else:
         yield f"compared with {comparison.before}: {cells}, median {round(comparison.percent, 1) + 0.0:+.1f}{NBSP}%"
     for finding in comparison.slower:
-        yield f"{'new' if finding.code is MeshFindingCode.HOST_DOWN else 'slower now'}: {_changed(finding)}"
+        is_down = finding.code is MeshFindingCode.HOST_DOWN
+        yield _changed(finding) if is_down else f"slower now: {_changed(finding)}"
     for finding in comparison.faster:
-        if finding.code is MeshFindingCode.HOST_DOWN:
-            yield f"{finding.sender} has results again"
-        else:
-            yield f"faster now, no longer: {_changed(finding)}"
+        is_down = finding.code is MeshFindingCode.HOST_DOWN
+        yield f"{finding.sender} has results again" if is_down else f"faster now; before: {_changed(finding)}"
 
 
 def _changed(finding: MeshFinding) -> str:

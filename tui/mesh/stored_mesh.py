@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.errors import PlanError, RunLogError
+from ...engine.model.errors import PlanError, RunLogError, UsageError
 from ...engine.model.serialization import decode, encode
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import RunResult
@@ -57,7 +57,7 @@ def find_previous(spec: MeshSpec) -> Iterator[MeshSpec]:
     for name in reversed(earlier[-_MOST_EARLIER:]):
         try:
             candidate = find_mesh(name)
-        except (PlanError, RunLogError) as error:
+        except (PlanError, RunLogError, UsageError) as error:
             _log.debug("%s is passed over: %s", name, error)
             continue
         other = candidate.plan

@@ -24,8 +24,8 @@ from ...engine.results.sums.sample_sum import SampleSum
 from ...engine.results.sums.session_sums import SessionSum, SessionSums
 from ...engine.results.sums.traces import PlotPeriod, Traces
 from ...engine.results.udp.datagram_sums import DatagramSum
-from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
+from ...presets.diagnosis.window_bounds import FlowWindows
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ..words import numbers

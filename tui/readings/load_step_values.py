@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan
 from ...engine.results.responsiveness.plan import responsiveness_plan

@@ -15,7 +15,7 @@ from ...engine.results.run_log import RunLog
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell
 from ...mesh.reading.comparison import MeshComparison
-from ...presets.diagnosis.why_words import why_words
+from ...presets.diagnosis.finding_words import why_words
 from ..mesh.mesh_spec import MeshSpec
 from ..mesh.mesh_verdict import CellScale, CellState, legend
 from ..mesh.mesh_words import (

@@ -118,7 +118,7 @@ def losses(run: StoredRun) -> str:
             points = traces.get(direction)
             if not points:
                 continue
-            shares = [100 * (point.lost_share or 0.0) for point in points]
+            shares = [point.lost_percent or 0.0 for point in points]
             name = f"{numbers.arrow(direction)} " if len(traces) > 1 else ""
             starts = [0.0, *(point.at_s for point in points[:-1])]
             ends = [point.at_s for point in points]

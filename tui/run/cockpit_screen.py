@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.worker import Worker
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import LinkgaugeError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan

@@ -14,9 +14,9 @@ from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
 from ...engine.model.workload import Workload
 from ...engine.results.summary import Summary
-from ...presets.diagnosis.bounds import FlowWindows
 from ...presets.diagnosis.finding import Finding
 from ...presets.diagnosis.live import LiveDiagnosis
+from ...presets.diagnosis.window_bounds import FlowWindows
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate, choose_rate, expected_rate_bit_s

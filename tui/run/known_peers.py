@@ -13,7 +13,8 @@ from typing import Final
 from ...discovery.announcement import FoundEndpoint
 from ...engine.lab.link_spec import LAB_NETWORK
 from ...engine.model.errors import PlanError
-from ...engine.model.peer import Peer, canonical_host
+from ...engine.model.ip_address import canonical_host
+from ...engine.model.peer import Peer
 from ...engine.results.run_log import RunEntry
 from ...mesh.plan import GROUP_PREFIX
 from ..words import numbers

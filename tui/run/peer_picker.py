@@ -19,9 +19,9 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from ...engine.control.handshake import KEY_VARIABLE
 from ...engine.model.errors import InvalidKeyError, LinkgaugeError, PlanError
-from ...engine.model.peer import Peer, SharedKey
+from ...engine.model.peer import Peer
+from ...engine.model.shared_key import KEY_VARIABLE, SharedKey
 from ...engine.results.run_log import RunEntry
 from ..kit.drawing.styles import BAD, GOOD, MUTED
 from ..kit.screens.prompts import TextPrompt

@@ -18,8 +18,8 @@ from ...engine.model.plan import Settings
 from ...engine.model.workload import Workload
 from ...presets.auto_select import AUTO
 from ...presets.catalog import Catalog
+from ...presets.datasheet import build_sheet
 from ...presets.search import unknown_link_hint
-from ...presets.sheet import build_sheet
 from ..kit.drawing.preset_columns import sheet_parts
 from ..kit.widgets.scroll_views import TextPage
 from ..kit.widgets.typed_input import Debounce, TextField

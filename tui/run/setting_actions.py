@@ -6,7 +6,7 @@ What the far end, or the workload, does not have is refused with its reason.
 
 from dataclasses import replace
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ..gauges.instrument_screen import InstrumentScreen
 from ..readings.instrument_values import Phase
 from ..readings.setting_steps import (

@@ -25,21 +25,13 @@ from ...engine.host.saved_files import (
     write_atomically,
 )
 from ...engine.model.errors import InvalidKeyError, PlanError, UsageError, explain_os_error, make_printable
-from ...engine.model.peer import (
-    IPERF3_PASSWORD_VARIABLE,
-    KEY_VARIABLE,
-    Access,
-    Iperf3Login,
-    Iperf3Settings,
-    Peer,
-    SharedKey,
-    canonical_host,
-    is_loopback_address,
-)
+from ...engine.model.ip_address import canonical_host, is_loopback_address
+from ...engine.model.peer import IPERF3_PASSWORD_VARIABLE, Iperf3Login, Iperf3Settings, Peer
+from ...engine.model.shared_key import KEY_VARIABLE, Access, SharedKey
 from .storage import config_dir, expand_home
 
 if TYPE_CHECKING:
-    from ...engine.iperf3.protocol.auth import UserList
+    from ...engine.iperf3.protocol.users import UserList
 
 IPERF3_PUBLIC_KEY_VARIABLE: Final = "IPERF3_PUBLIC_KEY"
 _log = logging.getLogger(__name__)
@@ -103,7 +95,7 @@ def with_iperf3_login(peer: Peer, public_key_file: Path | None = None, *, is_pkc
     if public_key_file is None and not path:
         raise UsageError(f"{peer} needs the server's public key; give --iperf3-public-key FILE")
     public_key = _read_public_key(public_key_file or expand_home(IPERF3_PUBLIC_KEY_VARIABLE, path))
-    from ...engine.iperf3.protocol.auth import make_token
+    from ...engine.iperf3.protocol.users import make_token
 
     make_token(user, password, public_key, datetime.now(UTC).timestamp())  # to refuse now what cannot be used
     return replace(peer, iperf3=Iperf3Settings(user, Iperf3Login(password, public_key, is_pkcs1)))
@@ -156,7 +148,7 @@ def read_iperf3_users(users_file: Path, key_file: Path, *, accepts_pkcs1: bool =
         InvalidKeyError: A file cannot be used, or others can read it.
         UsageError: The package cryptography is not installed.
     """
-    from ...engine.iperf3.protocol.auth import UserList, parse_users
+    from ...engine.iperf3.protocol.users import UserList, parse_users
 
     text = _read_secret(users_file, _MAX_KEYS_FILE_BYTES, "put lines of NAME,HASH in it and nothing else")
     key = _read_secret(key_file, _MAX_KEY_FILE_BYTES, "put the private key in it and nothing else (PEM)")

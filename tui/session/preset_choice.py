@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.capabilities import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.events import Expectation
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer

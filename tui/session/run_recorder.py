@@ -19,8 +19,7 @@ from ...engine.results.run_result import RunResult
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding, finding_figures
 from ...presets.diagnosis.live import LiveDiagnosis
-from ...presets.latency_limit import LatencyLimit, limit_figures
-from ...presets.verdict import Verdict, judge
+from ...presets.verdict import LatencyLimit, Verdict, judge, limit_figures
 from .run_spec import Record
 
 _RANDOM: Final = random.Random()  # noqa: S311 (a name, not a secret; the kernel would be asked for each)

@@ -16,17 +16,17 @@ from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, R
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.base_run import ExpectationFinder, Run, no_expectation
+from ...engine.near.ceiling import Ceiling, load_ceiling
 from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.near.path_mtu import measure_path_mtu
 from ...engine.near.run import open_run
-from ...engine.results.ceiling import Ceiling, load_ceiling
 from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_stream import end_line, event_lines
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import PrecisionFigures
-from ...engine.workloads.mode_trial import ModeChooser
+from ...engine.workloads.fastest_mode import ModeChooser
 from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation, limit_expectation

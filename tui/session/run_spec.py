@@ -10,10 +10,9 @@ from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
 from ...presets.catalog import Catalog
-from ...presets.latency_limit import LatencyLimit
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate
-from ...presets.verdict import DEFAULT_PASS_PERCENT
+from ...presets.verdict import DEFAULT_PASS_PERCENT, LatencyLimit
 from ...presets.wire import DEFAULT_VARIANT, Variant
 
 

@@ -20,9 +20,8 @@ from ...presets.catalog import Catalog
 from ...presets.diagnosis.finding import finding_figures, read_findings
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
-from ...presets.latency_limit import read_limit
 from ...presets.preset import Preset
-from ...presets.verdict import Verdict, VerdictCode, judge
+from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
 from ..readings.instrument_values import Phase
 from ..readings.live_readings import CockpitSnapshot, LiveReadings
 from ..words import numbers

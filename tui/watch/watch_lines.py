@@ -6,7 +6,7 @@ from typing import Final
 
 from textual.content import Content
 
-from ...presets.diagnosis.why_words import why_words
+from ...presets.diagnosis.finding_words import why_words
 from ...watch.events import ChangeFound, CheckEnded
 from ..kit.drawing.styled_lines import first_fit
 from ..kit.drawing.styles import BAD, GOOD, KEY, MUTED, SHORT

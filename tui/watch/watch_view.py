@@ -7,7 +7,6 @@ from enum import StrEnum
 from statistics import median, mode
 from typing import Final
 
-from ...presets.verdict import FAIL_PERCENT
 from ...watch.events import (
     CheckBegan,
     CheckEnded,
@@ -146,13 +145,9 @@ def state_of(result: CheckResult | None) -> PeerState:
     """Return the state of a result, with the words of runs: under half of the expected rate is FAIL."""
     if result is None:
         return PeerState.WAITING
-    match result.verdict:
-        case CheckVerdict.FAILED:
-            return PeerState.NO_RESULT
-        case CheckVerdict.BELOW:
-            return PeerState.FAIL if (result.percent or 100.0) < FAIL_PERCENT else PeerState.SHORT
-        case CheckVerdict.GOOD:
-            return PeerState.MEASURED if result.percent is None else PeerState.PASS
+    if result.verdict is CheckVerdict.FAILED:
+        return PeerState.NO_RESULT
+    return PeerState(result.word) if result.is_judged else PeerState.MEASURED
 
 
 def current_levels(status: PeerStatus) -> tuple[tuple[Metric, Level], ...]:

@@ -10,9 +10,8 @@ from typing import Final, Literal
 
 from ...engine.model.plan import SECOND_NS
 from ...engine.results.counter_sums import percent_of
-from ...presets.diagnosis.why_words import why_words
+from ...presets.diagnosis.finding_words import why_words
 from ...presets.number_text import NBSP, is_slow_rate
-from ...presets.verdict import FAIL_PERCENT
 from ...watch.events import (
     ChangeFound,
     ChangeTold,
@@ -205,14 +204,9 @@ def verdict_words(result: CheckResult | None) -> str:
     """Return the verdict of a test with its mark, in the words of runs: `✓ PASS`, `! no result`."""
     if result is None:
         return numbers.UNKNOWN
-    match result.verdict:
-        case CheckVerdict.FAILED:
-            return "! no result"
-        case CheckVerdict.BELOW:
-            is_fail = result.percent is not None and result.percent < FAIL_PERCENT
-            return numbers.verdict("fail" if is_fail else "short")
-        case CheckVerdict.GOOD:
-            return "• measured" if result.percent is None else numbers.verdict("pass")
+    if result.verdict is CheckVerdict.FAILED:
+        return "! no result"
+    return numbers.verdict(result.word) if result.is_judged else "• measured"
 
 
 def at_words(at_s: float, now_s: float) -> str:

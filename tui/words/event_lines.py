@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from ...engine.model.events import Changed, Ended, Event, Opened, Sampled, Started, Totals, Warned
 from ...engine.model.plan import End, Plan, Settings
-from ...engine.model.socket_info import SocketInfo
+from ...engine.model.session_counters import SocketInfo
 from . import numbers
 from .iperf3 import host_text
 from .responsiveness import phase_change_text, phase_text, phases_text

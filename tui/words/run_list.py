@@ -13,7 +13,7 @@ from ...engine.model.peer import DEFAULT_PORT
 from ...engine.model.plan import Direction, ResponsivenessTest, Settings
 from ...engine.results.responsiveness.result import GRADES
 from ...engine.results.run_log import SEARCH_FIELDS, WHOLE, RunEntry, RunQuery
-from ...engine.results.run_log.listing import ListedLatency, ListedSettings, RunBrief
+from ...engine.results.run_log.run_brief import ListedLatency, ListedSettings, RunBrief
 from . import numbers, responsiveness
 
 _UNDER_LOAD: Final = "under load"

@@ -1,8 +1,8 @@
 """The median of some values with its 95 % confidence interval, from order statistics alone.
 
-How many of n independent values are below the true median is binomial with chance 1/2, whatever they are
-distributed like: the interval between the r-th smallest and the r-th largest value misses it with twice the chance
-of fewer than r below. With fewer than 6 values even the whole range misses it too often.
+Of n independent values, the number below the true median is binomial with chance 1/2, for any distribution. So the
+interval from the r-th smallest to the r-th largest value misses the median with twice the chance that fewer than r
+values are below it. With fewer than 6 values even the whole range misses it too often.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from typing import Final
 from ..events import Level
 
 _MISSES: Final = 0.05
-_EXACT: Final = 200  # above, the normal approximation gives the same ranks, give or take one
+_EXACT: Final = 200  # above it, the normal approximation gives the same rank or its neighbour
 
 
 def make_level(values: Sequence[float], whys: Iterable[str | None] = ()) -> Level:
@@ -28,7 +28,7 @@ def make_level(values: Sequence[float], whys: Iterable[str | None] = ()) -> Leve
 
 @lru_cache(maxsize=1024)
 def _rank(count: int) -> int | None:
-    """Return r, from 1, of the r-th smallest and largest values that bound the median; None where none do."""
+    """Return r (from 1): the r-th smallest and largest values bound the median; None if no values do."""
     if count > _EXACT:
         return int((count - NormalDist().inv_cdf(1 - _MISSES / 2) * sqrt(count)) / 2)
     rank, below = 0, 0
@@ -41,6 +41,6 @@ def _rank(count: int) -> int | None:
 
 
 def _most_frequent(whys: Iterable[str | None]) -> str | None:
-    """Return the most frequent code; of equally frequent ones the latest. None where most runs had none."""
+    """Return the most frequent code; of equally frequent ones the latest. None if most runs had none."""
     counts = Counter(reversed(list(whys)))
     return counts.most_common(1)[0][0] if counts else None

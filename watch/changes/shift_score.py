@@ -1,12 +1,12 @@
-"""How far beyond chance the newest values of a series are shifted against those before them. Pure.
+"""How far beyond chance the newest values of a series are shifted against the values before them. Pure.
 
-Two scores, each the logarithm of a likelihood ratio, and the smaller one counts. The first asks how large the
-shift is: in units of the scatter before it, squared, times the number of independent values, halved. The second
-asks how often values so far out came before: goodput falls now and then and latency rises now and then, which makes
-neither the scatter larger nor four such values in a row likely.
+There are two scores, each the logarithm of a likelihood ratio, and the smaller one counts. The first is about the
+size of the shift: in units of the scatter before it, squared, times the number of independent values, halved. The
+second is about how often values as far out came before: goodput falls now and then, and latency rises now and then.
+That makes the scatter hardly larger, and four such values in a row are still unlikely.
 
-Scatter is measured on the side of the shift, since goodput is skewed to the left and latency to the right. A shift
-is as large as nearly all of the newest values have it, not as their mean. Values that follow each other (a daily
+The scatter is measured on the side of the shift, since goodput is skewed to the left and latency to the right. The
+size of a shift is the size that nearly all of the newest values reach, not their mean. Correlated values (a daily
 cycle, a slow drift) count for less, by their autocorrelation.
 """
 
@@ -19,26 +19,23 @@ from statistics import median
 from typing import Final
 
 MOST_SHIFT: Final = 10.0
-"""A shift of more scatters than this counts as this one: how rare such values are, nobody knows."""
+"""Larger shifts, in scatters, count as this one: nobody knows how rare they are."""
 
-_SHOULDER: Final = ((0.84, 1.0), (0.9, 1.282))  # how far a normal distribution's quantiles are out
+_SHOULDER: Final = ((0.84, 1.0), (0.9, 1.282))  # quantiles of a normal distribution, and how far out they are
 _MOST_CORRELATION: Final = 0.9
 _CORRELATED_VALUES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """How the values of a level scatter: below and above their median, and from one to the next.
-
-    `correlation` is that of neighbours, 0 to 0.9.
-    """
+    """The scatter of a level's values below and above their median, and the correlation of neighbours, 0 to 0.9."""
 
     below: float
     above: float
     correlation: float
 
     def at_least(self, other: "Scatter") -> "Scatter":
-        """Return the larger of both, each figure by itself."""
+        """Return the larger of both, figure by figure."""
         return Scatter(
             max(self.below, other.below),
             max(self.above, other.above),
@@ -47,10 +44,10 @@ class Scatter:
 
 
 def measure_scatter(values: Sequence[float], least: float) -> Scatter:
-    """Return the scatter of some successive values; it is at least `least`."""
+    """Return the scatter of successive values, `least` or more."""
     ordered = sorted(values)
     middle = median(ordered)
-    # A few values show less of their scatter than there is.
+    # A few values show less scatter than there is.
     young = 1 + 4 / len(ordered)
     below = young * _shoulder([middle - each for each in reversed(ordered)])
     above = young * _shoulder([each - middle for each in ordered])
@@ -65,7 +62,7 @@ def _shoulder(distances: Sequence[float]) -> float:
 
 def _correlation(values: Sequence[float], middle: float, below: float, above: float) -> float:
     newest = values[-_CORRELATED_VALUES:]
-    off = [min(above, max(-below, each - middle)) for each in newest]  # a flap is no lack of correlation
+    off = [min(above, max(-below, each - middle)) for each in newest]  # a flap does not lower the correlation
     squares = sum(each * each for each in off)
     if len(off) < 6 or not squares:
         return 0.0
@@ -76,12 +73,12 @@ def _correlation(values: Sequence[float], middle: float, below: float, above: fl
 
 
 def score_shift(before: Sequence[float], newest: Sequence[float], scatter: Scatter) -> tuple[float, float]:
-    """Return the shift in units of scatter, and its score; both are 0 where too few of the newest have it.
+    """Return the shift in units of scatter, and its score; both are 0 if too few of the newest values have it.
 
     Args:
-        before: the values before, ordered by size.
+        before: the values before them, ordered by size.
         newest: the newest values, ordered by size.
-        scatter: that of the values before.
+        scatter: the scatter of the values before.
     """
     middle = median(before)
     is_up = median(newest) > middle
@@ -98,7 +95,7 @@ def score_shift(before: Sequence[float], newest: Sequence[float], scatter: Scatt
 
 
 def _rarity(count: int, as_far: int, expected: float) -> float:
-    """Return the score of so many values that far out, where this share of them is expected."""
+    """Return the score of `as_far` of `count` values that far out, if a share of `expected` is usual."""
     share = as_far / count
     if share <= expected:
         return 0.0

@@ -1,4 +1,4 @@
-"""The clients of an endpoint: whether one is admitted (admission), what it is then (admitted_client), and its turn.
+"""The clients of an endpoint: their admission (admission), an admitted one (admitted_client), and its turn (turns).
 
-The turns of all tests say which may run beside which, who waits, and what the others carry.
+Turns decide which tests may run side by side and which wait, and tell what the others carry.
 """

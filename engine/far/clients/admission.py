@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
-from ...host.cpu import check_cores, shares_cores
 from ...model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
+from ...model.ip_address import client_network
 from ...model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
-from ...model.peer import client_network
 from ...model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
 from ...model.workload import Workload
+from ...workers.core_assignment import check_cores, shares_cores
 from ..datagram_limits import DatagramLimits
-from ..memory import SessionWindows, count_connections, estimate_memory, merge_windows, windows_of
+from ..memory_estimate import SessionWindows, count_connections, estimate_memory, merge_windows, windows_of
 from .admitted_client import AdmittedClient
 from .turns import Turn, Turns
 
@@ -27,9 +27,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What an endpoint grants a run: its limits, and a turn, which the run gives back at its end.
+    """An endpoint's grant for a run: its limits, and a turn, which the run gives back at its end.
 
-    `reserve` reserves what further sessions and windows need, and raises LimitReached where that is too much.
+    `reserve` reserves memory and samples for further sessions and windows, and raises LimitReached if they are too
+    much.
     """
 
     limits: Limits
@@ -159,14 +160,14 @@ class Admission:
             raise LimitReached(text, "request_bytes", limits.request_bytes)
 
     def grant(self, client: AdmittedClient, plan: Plan, turn: Turn) -> Grant:
-        """Reserve what a run needs, as `reserve` does, and return what it may have."""
+        """Reserve for a run, as `reserve` does, and return its grant."""
         self.reserve(client, plan, windows_of(plan.widest_settings))
         return Grant(self.limits, turn, partial(self.reserve, client, plan))
 
     def reserve(self, client: AdmittedClient, plan: Plan, windows: SessionWindows) -> None:
-        """Reserve what a client's run needs with these sessions besides its earlier ones, until the client leaves.
+        """Reserve what these sessions of a client's run and its earlier ones need, until the client leaves.
 
-        Raises LimitReached where that is too much, for its address or together with all other runs.
+        Raises LimitReached if that is too much, for its address or together with all other runs.
         """
         limits = self.limits
         # Sessions of newer settings than a change's stay open: what was reserved for them stays as well.

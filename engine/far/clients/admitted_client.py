@@ -3,9 +3,9 @@
 from typing import Protocol
 
 from ...model.events import Reason
-from ...model.peer import client_network
+from ...model.ip_address import client_network
 from ...workers.pool import WorkerPool
-from ..memory import SessionWindows
+from ..memory_estimate import SessionWindows
 from ..status import ClientStatus, RunStatus
 
 
@@ -52,6 +52,6 @@ class AdmittedClient:
         self.run: CurrentRun | None = None
 
     def get_status(self) -> ClientStatus:
-        """Return what the client does at this moment."""
+        """Return the client's status at this moment."""
         run = None if self.run is None else self.run.get_status()
         return ClientStatus(self._number, self.address, self.hostname, self._since_ns, run, self.software)

@@ -1,8 +1,8 @@
-"""The turns of an endpoint's tests: which may run beside which, who waits for a turn, what the others carry.
+"""The turns of an endpoint's tests: which may run side by side, which wait, and what the others carry.
 
-A test has a turn from the moment its plan is accepted until its end. One that is exclusive has it alone, and so has
-each test of an exclusive endpoint. Those that wait get theirs in the order in which they came. They hold nobody up
-that may run meanwhile.
+A test has a turn from the moment its plan is accepted until its end. An exclusive test has it alone, and so has
+each test of an exclusive endpoint. Waiting tests get their turns in the order in which they came. They do not hold
+up a test that may run meanwhile.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ...model.plan import SECOND_NS, Plan
 from ...model.samples import OtherTests
 from .admitted_client import AdmittedClient, CurrentRun
 
-# A slow test moves nothing for a while, and is still there: iperf3 sends 128 KiB at once at any rate.
+# A slow test may pause and still carry payload: iperf3 sends 128 KiB at once, at any rate.
 _PAUSE_NS: Final = 30 * SECOND_NS
 _RECENT_NS: Final = 3 * SECOND_NS
 _PAUSES_PER_READING: Final = (
@@ -51,7 +51,7 @@ class Tally:
         self._read_ns = self._expires_ns = 0
 
     def add_ended(self, run: CurrentRun) -> None:
-        """Keep the bytes of a run that is about to end."""
+        """Add the bytes of a run that is about to end."""
         status = run.get_status()
         self._seen.pop(run, None)
         self._ended = _add(self._ended, OtherTests(0, 0, status.received_bytes, status.sent_bytes))
@@ -60,7 +60,7 @@ class Tally:
     def read_beside(self, own: CurrentRun | None, *, is_first: bool = False) -> OtherTests:
         """Return what the others have carried so far.
 
-        The first reading after a while does not tell whether what it finds still moves.
+        The first reading after a while does not tell whether those bytes still move.
         """
         now_ns = time.monotonic_ns()
         if now_ns >= self._expires_ns:
@@ -127,7 +127,7 @@ class Turn:
         return OtherTestsReader(self._turns.tally, self._client)
 
     def end(self) -> None:
-        """Give the turn back, and let those have it that wait."""
+        """Give the turn back, and start the tests that wait for it."""
         self._turns.release(self._client)
 
 
@@ -166,7 +166,7 @@ class Turns:
         granted.result()
 
     def release(self, client: AdmittedClient) -> None:
-        """Take a client's turn back, if it has one, and give turns to those that wait and may run now."""
+        """Take a client's turn back, if it has one, and give turns to waiting tests that may run now."""
         self._waiting.pop(client, None)
         if self._held.pop(client, None) is None:
             return
@@ -178,7 +178,7 @@ class Turns:
                 granted.set_result(None)
 
     def close(self, reason: str) -> None:
-        """Refuse those that wait."""
+        """Refuse the tests that wait."""
         for _, granted in self._waiting.values():
             if not granted.done():
                 granted.set_exception(RequestDeclined(reason))

@@ -1,7 +1,7 @@
 """The far end's part of the datagram probe: it echoes each datagram once, with the times of its own clock.
 
 It serves the socket of the probe's session in the endpoint's own process, at a bounded rate. The kernel's time of
-arrival counts, so that a busy process makes no latency.
+arrival counts, so that a busy process adds no latency.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from typing import Final
 
 from ...model.limits import TokenBucket
 from ...protocol.probe_datagrams import decode_probe
-from ...protocol.serial_window import SerialWindow
+from ...protocol.tokens import SerialWindow
 from ...workloads.datagram_handshake import accept_datagrams, answer_control_datagram
 from ...workloads.session_handshake import SessionSpec
 from ...workloads.udp.receive_stamps import ReceiveStamps, request_stamps
 
 ECHOES_S: Final = 150  # the near end sends a hundred
 _TURN_DATAGRAMS: Final = 32
-_PAUSE_S: Final = 0.005  # after a full turn: the kernel drops what a flood brings meanwhile
+_PAUSE_S: Final = 0.005  # after a full turn: meanwhile the kernel drops a flood's datagrams
 _MEASURE_DATAGRAMS: Final = 10
 _RECEIVE_BYTES: Final = 256
 _ANCILLARY_BYTES: Final = 128
@@ -31,7 +31,7 @@ class EchoResponder:
     Args:
         sock: The session's connected socket, which the responder closes.
         spec: The session.
-        echoes_s: The most echoes a second.
+        echoes_s: The maximum of echoes a second.
     """
 
     def __init__(self, sock: socket.socket, spec: SessionSpec, echoes_s: int = ECHOES_S) -> None:
@@ -59,7 +59,7 @@ class EchoResponder:
             self._sock.close()
 
     def _read(self) -> None:
-        """Take in what has arrived; after a full turn, leave others their time."""
+        """Take in the datagrams that have arrived; after a full turn, leave others their time."""
         for _ in range(_TURN_DATAGRAMS):
             try:
                 data, ancillary, _flags, _address = self._sock.recvmsg(_RECEIVE_BYTES, _ANCILLARY_BYTES)

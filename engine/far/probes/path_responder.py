@@ -1,7 +1,7 @@
-"""The far end's part in measuring a path's MTU: it reports what arrived, and sends datagrams of the asked length.
+"""The far end's part in measuring a path's MTU: it reports arrivals, and sends datagrams of a requested length.
 
-It serves the socket of a session that has no payload, in the endpoint's own process. What it sends goes to the
-address that has echoed its cookie, at a bounded rate and number.
+It serves the socket of a session that has no payload, in the endpoint's own process. It sends to the address that
+has echoed its cookie, at a bounded rate and number.
 """
 
 import contextlib
@@ -32,12 +32,12 @@ class PathResponder:
     """Answers on a session's socket until `close`."""
 
     def __init__(self, sock: socket.socket, spec: SessionSpec) -> None:
-        """Take over the socket and accept; raise OSError where this system cannot measure a path's MTU."""
+        """Take over the socket and accept; raise OSError if this system cannot measure a path's MTU."""
         self._spec = spec
         self._secret = bytes.fromhex(spec.secret_hex)
         self._bucket = TokenBucket(_ANSWERS_S, time.monotonic_ns())
         self._left = _MAX_ANSWERS
-        self._serial = 0  # of the newest request: what a router says is most likely about it
+        self._serial = 0  # of the newest request: a router's message is most likely about it
         self._sock = DfSocket(sock)
         self._sock.watch(self._read)
         accept_datagrams(sock, spec)

@@ -12,9 +12,9 @@ from typing import Final
 from ...model.errors import RemoteProtocolError
 from ...model.limits import Limits, TokenBucket
 from ...model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Direction, Plan
-from ...protocol.auth import RunSecret, SerialTokens, TicketCheck
 from ...protocol.preamble import DATA_ACCEPTED, DataHello
 from ...protocol.probe_datagrams import DATAGRAM_PROBE_BYTES
+from ...protocol.tokens import RunSecret, SerialTokens, TicketCheck
 from ...workloads.session_handshake import SessionSpec
 from ...workloads.sockets import set_dscp
 from .echo_responder import ECHOES_S, EchoResponder
@@ -50,7 +50,7 @@ class ProbeResponders:
         """Answer a handshake and close it, or echo on a datagram socket from now on.
 
         Raises RemoteProtocolError for a probe that the run does not have, an invalid or used token, and a probe too
-        many; OSError where the near end has gone. The socket stays the caller's where it raises.
+        many; OSError if the near end has gone. If it raises, the caller keeps the socket.
         """
         is_datagram = sock.type == socket.SOCK_DGRAM
         if self._plan.responsiveness is None or is_datagram is not (hello.session == DATAGRAM_PROBE_SESSION):

@@ -1,1 +1,1 @@
-"""What waits to be sent at an interface of this host, and what the kernel drops there and at its sockets."""
+"""The queue at an interface of this host, and the packets that the kernel drops there and at its sockets."""

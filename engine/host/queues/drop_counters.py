@@ -1,8 +1,8 @@
 """Packets that this host's kernel drops: at sockets of UDP, in the queue of a core, at an interface and its queue.
 
 Linux only; unknown elsewhere. UDP's counters and the interface's are those of this process's network namespace, the
-cores' those of the machine. A reading takes 0.2 ms and waits for nobody: netlink may wait for a driver that is
-being set up, so the queueing discipline is read in a thread, and its drops are an interval late.
+cores' those of the machine. A reading takes 0.2 ms and never waits: netlink may wait for a driver that is being
+set up, so a thread reads the queueing discipline, whose drops are an interval late.
 """
 
 import threading
@@ -22,7 +22,7 @@ _WRAP: Final = 1 << 32  # the counters of a queueing discipline
 
 
 class HostDropReader:
-    """Reads what the kernel dropped since the last reading. `nic` names the interface that carries the run."""
+    """Reads the kernel's drops since the last reading. `nic` names the interface that carries the run."""
 
     def __init__(self, nic: str | None) -> None:
         self._nic = nic
@@ -31,7 +31,7 @@ class HostDropReader:
         self._totals = self._read()
 
     def take(self) -> HostDrops:
-        """Return what was dropped since the last call, or since the construction."""
+        """Return the drops since the last call, or since the construction."""
         before, self._totals = self._totals, self._read()
         return HostDrops(**{name: max(0, now - before.get(name, now)) for name, now in self._totals.items()})
 
@@ -53,7 +53,7 @@ class HostDropReader:
 
 
 class BackgroundReading:
-    """The newest result of a function that may block; it runs in a thread of its own, one at a time."""
+    """The newest result of a function that may block; it runs in its own thread, one at a time."""
 
     def __init__(self, function: Callable[[], int | None]) -> None:
         self._function = function
@@ -74,7 +74,7 @@ class BackgroundReading:
 
 
 class WrappingTotal:
-    """The rise of a counter of 32 bits since its first reading; None before that."""
+    """The rise of a 32-bit counter since its first reading; None before it."""
 
     def __init__(self) -> None:
         self.total: int | None = None
@@ -93,7 +93,7 @@ class WrappingTotal:
 
 
 def parse_udp_counters(snmp: str, snmp6: str) -> dict[str, int]:
-    """Return UDP's drops over both families, from /proc/net/snmp and snmp6 (proc(5)); none that are not there."""
+    """Return UDP's drops over both families, from /proc/net/snmp and snmp6 (proc(5)), as far as they exist."""
     counters: dict[str, int] = {}
     rows = [line.split()[1:] for line in snmp.splitlines() if line.startswith("Udp:")]
     for names, values in zip(rows[::2], rows[1::2], strict=False):

@@ -1,4 +1,4 @@
-"""The queueing discipline of an interface: how much waits in it, and how many packets it has dropped.
+"""The queueing discipline of an interface: its backlog, and the packets that it has dropped.
 
 Linux only; None elsewhere. rtnetlink(7) answers for the network namespace of this process. A reading takes 0.1 ms,
 and longer while a driver is being set up: call it in a thread.
@@ -32,7 +32,7 @@ class QueueCounts(NamedTuple):
 def read_queue_counts(nic: str) -> QueueCounts | None:
     """Return the counts of an interface's queueing discipline; None if it has none. Raises OSError.
 
-    The kernel's answer for a single interface would be told to every `tc monitor` too, so this asks for all.
+    The kernel would send its answer for a single interface to every `tc monitor` too, so this asks for all.
     """
     if sys.platform != "linux":
         return None

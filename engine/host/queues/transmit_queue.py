@@ -1,11 +1,11 @@
-"""What waits to be sent at an interface, read many times a second: its queueing discipline, and its driver.
+"""The queue at an interface, read many times a second: its queueing discipline, and its driver.
 
-Linux only; unknown elsewhere. A reading may wait for a driver that is being set up, so a thread takes all of them
-and nobody waits for it. TCP itself leaves little here: it keeps what it has not sent in its sockets, and of each
+Linux only; unknown elsewhere. A reading may wait for a driver that is being set up, so a thread takes all of
+them. TCP itself leaves little here: it keeps what it has not sent in its sockets, and of each
 session two packets or 1 ms of its rate below them (tcp_small_queue_check of Linux), so that eight sessions held
 39 kB in a queue of any size before a line of 100 Mb/s.
 
-Byte queue limits tell what a driver has been given and has not sent. Drivers without them show a limit of 0, and
+Byte queue limits show the bytes that a driver has and has not sent. Drivers without them show a limit of 0, and
 newer kernels no folder at all.
 """
 
@@ -23,13 +23,13 @@ from .drop_counters import WrappingTotal
 from .queueing_discipline import QueueCounts, read_queue_counts
 
 _PACE_S: Final = 0.02
-_MOST_OF_A_CORE: Final = 20  # a reading of many queues is followed by a pause of so many times its own time
+_PAUSE_RATIO: Final = 20  # after a reading of many queues: the pause, in times of its duration
 _LOOPBACK: Final = "lo"
 _LIMITS: Final = "queues/tx-*/byte_queue_limits"
 
 
 class QueueReading(NamedTuple):
-    """What waits at one moment, in bytes, and the packets that the queueing discipline has dropped so far."""
+    """The queue at one moment, in bytes, and the packets that the queueing discipline has dropped so far."""
 
     counts: QueueCounts | None
     driver_bytes: int | None
@@ -46,7 +46,7 @@ class ByteQueueLimits:
         self._is_used = False
 
     def read(self) -> int | None:
-        """Return the bytes; None where the driver has no such limits."""
+        """Return the bytes; None if the driver has no such limits."""
         if not self._queues:
             return None
         total = sum(_read_number(queue / "inflight") for queue in self._queues)
@@ -70,7 +70,7 @@ class _Sums:
 
 
 class TransmitQueueReader:
-    """Reads what waits to be sent at an interface: `start` it, `take` a sample of each interval, and `close` it.
+    """Reads the queue at an interface: `start` it, `take` a sample of each interval, and `close` it.
 
     `read` is for tests; None reads the interface.
     """
@@ -91,11 +91,11 @@ class TransmitQueueReader:
             threading.Thread(target=self._run, name="queue", daemon=True).start()
 
     def close(self) -> None:
-        """Take no further reading. One that waits for the kernel ends by itself."""
+        """Take no further reading. One that waits for the kernel still ends."""
         self._is_over.set()
 
     def take(self) -> QueueSample | None:
-        """Return the readings since the last call; None where there was none."""
+        """Return the readings since the last call; None if there was none."""
         with self._lock:
             sums, self._sums = self._sums, _Sums()
             total, before = self._drops.total, self._dropped_before
@@ -116,7 +116,7 @@ class TransmitQueueReader:
             began = time.monotonic()
             with suppress(OSError):
                 self._add(read())
-            self._is_over.wait(max(_PACE_S, (time.monotonic() - began) * _MOST_OF_A_CORE))
+            self._is_over.wait(max(_PACE_S, (time.monotonic() - began) * _PAUSE_RATIO))
 
     def _open(self) -> Callable[[], QueueReading]:
         folder: Path | None = None

@@ -1,7 +1,7 @@
 """The UDP port of the iperf3 service: hellos of streams, each answered from a connected socket of its own.
 
-A hello names no test, only its source address has it. So the tests of one client address open their streams one
-after the other, and a hello is that of the test whose turn it is.
+A hello does not name its test, and shows only its source address. So the tests of one client address open their
+streams one after the other, and a hello belongs to the test whose turn it is.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from ...far.datagram_sockets import DatagramService, SocketAddress
 from ...far.listener import format_host
 from ...far.status import LogSink
 from ..protocol.datagrams import HELLO, reply_to
-from .client_test import ClientTest
+from .run import ClientTest
 
 
 class _Turn:
@@ -59,13 +59,13 @@ class DatagramHellos(DatagramService):
         self._serials.pop(test, None)
 
     def _handle(self, data: bytes, source: SocketAddress, local_host: str | None) -> None:
-        """Take a hello as a stream of the test whose turn it is. A stranger gets no answer."""
+        """Take a hello as a stream of the test whose turn it is. Do not answer a stranger."""
         if source in self._sources:
             return  # a hello that came twice
         client = format_host(source)
         turn = self._turns.get(client)
         test = None if turn is None else turn.test
-        # Each is passed on in the background: what has come already counts, too.
+        # Each is passed on in the background: data that have come already count, too.
         is_awaited = test is not None and test.takes_streams and self._serials[test] < test.stream_count
         if test is None or not is_awaited or len(data) != len(HELLO):
             self._reject(client, "a UDP datagram that opens no session")

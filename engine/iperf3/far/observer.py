@@ -1,4 +1,4 @@
-"""The options of an endpoint that serves iperf3, and the observer of a test: what feeds it, what it writes."""
+"""The options of an endpoint that serves iperf3, and the observer of a test, which writes the server's output."""
 
 import socket
 from collections.abc import Callable, Iterable
@@ -21,17 +21,18 @@ from ...model.events import (
     Warned,
 )
 from ...model.host_info import HostInfo
-from ...model.peer import IPERF3_SCHEME, unmap_ip_address
+from ...model.ip_address import unmap_ip_address
+from ...model.peer import IPERF3_SCHEME
 from ...model.plan import MAX_BYTES_LIMIT, Direction, End, Plan
 from ...model.samples import Sample
-from ...model.socket_info import SocketInfo
-from ...protocol.other_tests_watch import OtherTestsWatch
-from ..protocol.auth import UserList
+from ...model.session_counters import SocketInfo
+from ...protocol.other_tests_warning import OtherTestsWatch
+from ..protocol.users import UserList
 from .requests import TestRequest
 
 
 class RunObserver(Protocol):
-    """Takes the events of a test, the client being its near end, and then says what they show."""
+    """Takes the events of a test, with the client as its near end, and then writes the output."""
 
     def feed(self, event: Event) -> None:
         """Take the next event."""
@@ -59,12 +60,12 @@ class Observation:
         self._sampler = Sampler(End.FAR, _limited_plan(request), counters, nic)
 
     def begin(self, started_utc: str, local_address: tuple[str | int, ...], opened: Iterable[SocketInfo]) -> None:
-        """Start the clock of the samples, and feed what is known before the first.
+        """Start the clock of the samples, and pass on the events before the first.
 
         Args:
             started_utc: The time of the start, ISO 8601.
-            local_address: This end of the control connection; () where it is reset already.
-            opened: What the kernel granted each stream.
+            local_address: This end of the control connection; () if it is reset already.
+            opened: The options that the kernel granted each stream.
         """
         self._sampler.start()
         self._observer.feed(self._make_started(started_utc, local_address))
@@ -136,7 +137,7 @@ def _limited_plan(request: TestRequest) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Iperf3Options:
-    """The service of iperf3 clients: a listening socket of its own, and what it asks of them.
+    """The service of iperf3 clients: its own listening socket, and its demands.
 
     With `users` a client proves its user name and password. `make_observer` is called for each test whose client
     asks for the output of the server, which is JSON with `gives_json`; without it there is none.

@@ -1,4 +1,4 @@
-"""A client's request, and what it means here: refusals by number, the kernel's answers, the workers of its test."""
+"""A client's request, and its limits here: refusals by number, the kernel's answers, the workers of its test."""
 
 import re
 import socket
@@ -33,10 +33,10 @@ _NUMBERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TestRequest:
-    """What a client asks for, and what this end makes of it.
+    """A client's request, and this end's plan for it.
 
     `plan` is within the limits of the endpoint and of this kernel. `far` describes this host, `client`
-    is the address of its client, and `cautions` are for it.
+    is the client's address, and the client receives the `cautions`.
     """
 
     __test__ = False  # no class of tests, for pytest
@@ -51,7 +51,7 @@ class TestRequest:
 
 
 def version_of(parameters: TestParameters) -> tuple[int, int]:
-    """Return the version of a client; (0, 0) where it does not tell."""
+    """Return the version of a client; (0, 0) if it does not give one."""
     match = _VERSION.match(parameters.client_version or "")
     return (0, 0) if match is None else (int(match[1]), int(match[2]))
 
@@ -59,8 +59,8 @@ def version_of(parameters: TestParameters) -> tuple[int, int]:
 def choose_workers(parameters: TestParameters) -> int | None:
     """Return the number of worker processes for a test; None leaves it to their pool.
 
-    Clients up to 3.15 move all streams in one thread. For four that 3.12 sends, four processes took half as much
-    CPU again for each bit as one, and carried as much, six rounds of each in turn. In both directions at once, and
+    Clients up to 3.15 move all streams in one thread. For four streams from 3.12, four processes took 1.5 times as
+    much CPU for each bit as one, and carried as much, six rounds of each in turn. In both directions at once, and
     for clients with a thread for each stream, several carried more.
     """
     has_one_thread = (0, 0) < version_of(parameters) < HAS_THREADS
@@ -69,7 +69,7 @@ def choose_workers(parameters: TestParameters) -> int | None:
 
 
 def number_of(error: RequestDeclined, parameters: TestParameters) -> ErrorNumber | None:
-    """Return iperf3's number for a request that is declined; None where only "busy" says it."""
+    """Return iperf3's number for a request that is declined; None if only "busy" fits."""
     if isinstance(error, AddressRefused):
         return ErrorNumber.AUTHORIZATION
     if not isinstance(error, LimitReached):
@@ -95,7 +95,7 @@ def check_window(parameters: TestParameters) -> None:
 
 
 def choose_congestion(plan: Plan) -> tuple[Plan, str | None]:
-    """Return the plan that this kernel can carry out, and a caution where it has no such congestion control.
+    """Return the plan that this kernel can carry out, and a caution if it has no such congestion control.
 
     Raises:
         Iperf3Refusal: The kernel does not allow this congestion control.

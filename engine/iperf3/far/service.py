@@ -1,4 +1,4 @@
-"""The service of iperf3 clients: their connections told apart by cookies, their admission, their tests.
+"""The service of iperf3 clients: their connections by cookies, their admission, their tests.
 
 Each connection begins with a cookie. A new one makes a control connection, a known one a stream of its test, if
 that awaits one and the address is its client's.
@@ -11,7 +11,6 @@ import logging
 import socket
 import time
 from datetime import UTC, datetime
-from itertools import count
 from typing import Final, Self
 
 from ...far.acceptor import Acceptor
@@ -19,8 +18,8 @@ from ...far.client_service import carry_out, choose_mode
 from ...far.clients.admitted_client import AdmittedClient
 from ...far.clients.turns import Turn
 from ...far.endpoint import Endpoint
-from ...far.pending import PendingConnection
 from ...far.status import LogEntry
+from ...far.unproved_connections import UnprovedConnection
 from ...host.description import describe_host
 from ...host.event_loop import read_exactly
 from ...model.errors import (
@@ -40,10 +39,10 @@ from ..protocol.parameters import TestParameters, decode_parameters
 from ..protocol.plans import plan_of
 from ..protocol.refusals import ErrorNumber, Iperf3Refusal
 from ..protocol.states import COOKIE_BYTES, State
-from .client_test import ClientTest
 from .datagram_hellos import DatagramHellos
 from .observer import Iperf3Options
 from .requests import TestRequest, check_window, choose_congestion, number_of
+from .run import ClientTest
 
 _REFUSE_DEADLINE_S: Final = 0.3
 _PLACE_DEADLINE_S: Final = 2.0  # a client may be back before the workers of its last test have ended
@@ -52,28 +51,28 @@ _log = logging.getLogger(__name__)
 
 
 class Iperf3Service:
-    """Serves iperf3 clients on a port of their own while its `async with` block lasts, within that of an endpoint.
+    """Serves iperf3 clients on a separate port while its `async with` block lasts, inside the block of an endpoint.
 
-    They are clients of the endpoint as all others are: its limits, its turns, its log and its end apply to them.
+    They are clients of the endpoint like all others: its limits, turns, log and end apply to them.
     """
 
     def __init__(self, options: Iperf3Options, endpoint: Endpoint) -> None:
-        """Make a service that does not accept yet; `options` have its socket, and what clients have to prove."""
+        """Make a service that does not accept yet; `options` have its socket, and the users."""
         self._options = options
         if options.users is not None:
             options.users.not_before_s = int(datetime.now(UTC).timestamp())
-        self._admission, self._pending, self._log = endpoint.admission, endpoint.pending.beside(), endpoint.log
+        self._admission, self._log = endpoint.admission, endpoint.log
+        self._unproved = endpoint.unproved.beside(_encode_busy)
         self._mode_chooser = endpoint.mode_chooser
         self._acceptor = Acceptor(
             options.listener,
-            self._pending,
+            self._unproved,
             endpoint.log,
             self._serve,
             _refuse_connection,
             endpoint.track,
         )
         self._hellos = DatagramHellos(endpoint.log)
-        self._serials = count(1)
         self._cookies: dict[bytes, ClientTest | None] = {}  # None until the parameters are accepted
 
     @property
@@ -101,19 +100,16 @@ class Iperf3Service:
         for test in self.tests:
             test.end(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value)
 
-    async def _serve(self, connection: PendingConnection) -> None:
+    async def _serve(self, connection: UnprovedConnection) -> None:
         """Read the cookie of a connection, and serve it as a stream or as a control connection."""
         connection.is_served = True
-        connection.last_words = State.ACCESS_DENIED.wire_byte
-        serial = next(self._serials)  # the tasks of connections start in the order of their acceptance
         sock, client = connection.sock, connection.client
         try:
-            sock.setblocking(False)
             async with asyncio.timeout(self._admission.limits.handshake_s):
                 cookie = await read_exactly(sock, COOKIE_BYTES)
             if cookie in self._cookies:
-                self._pending.discard(connection)
-                await self._attach_stream(sock, cookie, client, serial)
+                self._unproved.discard(connection)
+                await self._attach_stream(sock, cookie, client, connection.serial)
                 return
         except (LinkgaugeError, OSError, EOFError) as error:
             sock.close()
@@ -144,7 +140,7 @@ class Iperf3Service:
             raise RemoteProtocolError("a stream of another address than its test's")
         await test.attach_stream(sock, serial)
 
-    async def _serve_client(self, connection: PendingConnection, cookie: bytes) -> None:
+    async def _serve_client(self, connection: UnprovedConnection, cookie: bytes) -> None:
         """Serve a control connection from its parameters to the end of its test."""
         client = connection.client
         channel = Iperf3Channel(connection.sock)
@@ -153,7 +149,7 @@ class Iperf3Service:
             parameters = await self._read_parameters(channel)
             with contextlib.ExitStack() as stack:
                 admitted = await self._admit(stack, client)
-                self._pending.discard(connection)
+                self._unproved.discard(connection)
                 version = parameters.client_version
                 admitted.software = f"iperf3 {version}" if version else "iperf3"
                 self._log(LogEntry("admitted", "admitted", client=client))
@@ -181,7 +177,7 @@ class Iperf3Service:
             channel.abort()
 
     async def _admit(self, stack: contextlib.ExitStack, client: str) -> AdmittedClient:
-        """Admit a client; where there is no place, wait for that of a test that is over, for a moment."""
+        """Admit a client; if there is no place, wait a moment for the place of a test that is over."""
         until_s = asyncio.get_running_loop().time() + _PLACE_DEADLINE_S
         while True:
             try:
@@ -193,7 +189,7 @@ class Iperf3Service:
             await asyncio.sleep(_PLACE_LOOK_S)
 
     async def _read_parameters(self, channel: Iperf3Channel) -> TestParameters:
-        """Ask for the parameters of a test; check who asks."""
+        """Ask for the parameters of a test; check the user."""
         handshake_s = self._admission.limits.handshake_s
         await channel.send_state(State.PARAM_EXCHANGE)
         try:
@@ -267,13 +263,17 @@ class Iperf3Service:
 
 
 async def _decline(channel: Iperf3Channel, number: ErrorNumber | None) -> None:
-    """Decline a test by a number, or as busy where no number fits."""
+    """Decline a test by a number, or as busy if no number fits."""
     if number is not None:
         await channel.send_error(number)
         return
     with contextlib.suppress(ConnectionClosed):
         await channel.send_state(State.ACCESS_DENIED)
     await channel.aclose()
+
+
+def _encode_busy(_why: RequestDeclined) -> bytes:
+    return State.ACCESS_DENIED.wire_byte
 
 
 async def _refuse_connection(sock: socket.socket, why: RequestDeclined) -> None:

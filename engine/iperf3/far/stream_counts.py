@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...metering.shared_counters import SharedCounters
-from ...model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from ...model.events import Totals
 from ...model.plan import SECOND_NS, Direction, End
-from ...model.socket_info import TCP_COUNTER_NAMES
+from ...model.session_counters import DATAGRAM_COUNTER_NAMES, TCP_COUNTER_NAMES
 from ..protocol.results import EndResults, StreamResult, total_of
 from ..protocol.states import Stream
 
@@ -18,7 +17,7 @@ _CPU_PERCENT: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class StreamCounts:
-    """What this end has counted of a stream since its start.
+    """This end's counts of a stream since its start.
 
     `packets` is the highest number of a datagram that came, or the last one that was sent.
     """
@@ -76,7 +75,7 @@ class TestCounts:
         self._began_ns, self._began_cpu_ns = now_ns, sum(self._counters.workers_cpu_ns())
 
     def end(self, now_ns: int, direction: Direction) -> None:
-        """Take the final counts of a direction; with a later call they are those of the later time."""
+        """Take the final counts of a direction; a later call replaces them."""
         self._ended_ns = max(self._ended_ns, now_ns)
         self._ended_cpu_ns = sum(self._counters.workers_cpu_ns())
         for stream in self._streams:
@@ -92,7 +91,7 @@ class TestCounts:
         )
 
     def results(self, congestion: str | None) -> EndResults:
-        """Return what this end reports to its client."""
+        """Return this end's report to its client."""
         percent = _CPU_PERCENT * max(0, self._ended_cpu_ns - self._began_cpu_ns) / self.span_ns
         sends = any(direction is Direction.IN for _, direction, _ in self._streams)
         return EndResults(
@@ -126,7 +125,7 @@ class TestCounts:
 
 
 def totals_of_client(theirs: EndResults, streams: Sequence[Stream], span_ns: int, *, is_udp: bool) -> Totals:
-    """Return the results of a client as the totals of the near end; `span_ns` where it names no time."""
+    """Return the results of a client as the totals of the near end; `span_ns` if it does not name a time."""
     by_id = {result.id: result for result in theirs.streams}
     sessions = tuple(
         total_of(by_id[number], flow, session, span_ns, receives=flow is Direction.IN, is_udp=is_udp)

@@ -1,6 +1,6 @@
 """The control conversation with an iperf3 server, in the role of the client.
 
-Every refusal and every silence before the test becomes an error that says what to do.
+Every refusal and every silence before the test becomes an error with a remedy.
 """
 
 import asyncio
@@ -24,7 +24,8 @@ from ...model.errors import (
     SilentPeer,
     explain_os_error,
 )
-from ...model.peer import Peer, ip_version_of, unmap_ip_address
+from ...model.ip_address import ip_version_of, unmap_ip_address
+from ...model.peer import Peer
 from ...model.plan import SocketOptions
 from ...near.connect import connect_tcp, describe_server
 from ..channel import Iperf3Channel
@@ -91,7 +92,7 @@ class Iperf3Client:
 
     @property
     def segment_bytes(self) -> int | None:
-        """The payload of a full segment of the connection; None where the kernel does not tell."""
+        """The payload of a full segment of the connection; None if the kernel does not report it."""
         info = read_tcp_info(self._channel.socket)
         return None if info is None else info.mss_bytes
 
@@ -100,7 +101,7 @@ class Iperf3Client:
 
         Raises:
             PeerRefused: The server declines, or is busy with another test.
-            PeerNotLinkgauge: It is no iperf3 server.
+            PeerNotLinkgauge: It is not an iperf3 server.
             PeerUnreachable: It does not answer, or closed the connection.
         """
         with self._explain("before it answered; check that an iperf3 server listens there"):
@@ -127,14 +128,14 @@ class Iperf3Client:
         Raises:
             ServerEnded: The server ends the test by itself.
             ConnectionClosed: The connection ended.
-            RemoteProtocolError: It says what it must not say now.
+            RemoteProtocolError: It sends a state that it must not send now.
         """
         state = await self._read_next()
         if state is not State.EXCHANGE_RESULTS or not self._has_ended:
             raise RemoteProtocolError(f"it sent {state.name} during the test")
 
     async def end_test(self) -> None:
-        """Tell the server that the test is over; raise ConnectionClosed where it cannot be told."""
+        """Tell the server that the test is over; raise ConnectionClosed if it cannot be told."""
         self._has_ended = True
         await self._channel.send_state(State.TEST_END)
 
@@ -161,12 +162,12 @@ class Iperf3Client:
         self._channel.abort()
 
     def last_received_ns(self) -> int | None:
-        """Return the time of the last segment from the server's kernel; None where this one does not tell."""
+        """Return the time of the last segment from the server's kernel; None if this kernel does not report it."""
         info = None if self._channel.is_closed else read_tcp_info(self._channel.socket)
         return None if info is None else time.monotonic_ns() - info.receive_idle_ms * 1_000_000
 
     async def _read_next(self) -> State:
-        """Return the next state, however late it comes; raise ServerEnded where the server ends the test."""
+        """Return the next state, however late it comes; raise ServerEnded if the server ends the test."""
         while True:
             try:
                 state = await self._channel.read_state(_READ_DEADLINE_S)
@@ -182,7 +183,7 @@ class Iperf3Client:
             raise RemoteProtocolError(f"it sent {state.name} in place of {expected.name}")
 
     async def _raise_end(self, state: State) -> None:
-        """Raise ServerEnded where the state ends the test."""
+        """Raise ServerEnded if the state ends the test."""
         if state is State.ACCESS_DENIED:
             raise ServerEnded(_BUSY)
         if state is State.SERVER_TERMINATE:
@@ -193,7 +194,7 @@ class Iperf3Client:
 
     @contextmanager
     def _explain(self, moment: str) -> Generator[None]:
-        """Raise what goes wrong before the test as an error that names the peer and says what to do."""
+        """Raise a failure before the test as an error that names the peer and a remedy."""
         peer = self._peer
         try:
             yield
@@ -233,7 +234,7 @@ async def connect_client(
 
     Raises:
         PeerRefused: The server declines, or is busy with another test.
-        PeerNotLinkgauge: It is no iperf3 server.
+        PeerNotLinkgauge: It is not an iperf3 server.
         PeerUnreachable: It does not answer, or closed the connection.
     """
     loop = asyncio.get_running_loop()

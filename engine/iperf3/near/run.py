@@ -1,6 +1,6 @@
 """A run against an iperf3 server.
 
-Its events are those of every run, with two differences: a sample of the far end has what the local kernel counted
+Its events are those of every run, with two differences: a sample of the far end has the local kernel's counts
 (`Sample.is_from_sender`), and the results of the server follow the last sample as `Totals`.
 """
 
@@ -15,9 +15,7 @@ from typing import Final
 
 from .... import __version__
 from ...control.handshake import HandshakeResult
-from ...host.cpu import check_cores
 from ...metering.drain import MAX_DRAIN_S
-from ...model.capabilities import Feature, find_unsupported, why_unavailable
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
 from ...model.events import EndText, Reason, RunEnd, Totals, WarningText
 from ...model.peer import Peer
@@ -34,13 +32,14 @@ from ...model.plan import (
 )
 from ...model.samples import Sample
 from ...near.base_run import ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
-from ...near.binding import check_binding, check_options
 from ...near.session_set import SessionSet
+from ...near.socket_option_checks import check_binding, check_options
+from ...workers.core_assignment import check_cores
 from ...workers.fork_client import ForkServerLease
 from ...workers.ipc import OpenSession
 from ...workers.pool import WorkerPool
 from ...workloads.session_handshake import ConnectTarget, Iperf3Format, SessionSpec
-from ..protocol.auth import make_token
+from ..protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ..protocol.parameters import (
     DEFAULT_BLOCK_BYTES,
     DEFAULT_DATAGRAM_BYTES,
@@ -50,18 +49,19 @@ from ..protocol.parameters import (
 from ..protocol.plans import omit_seconds, parameters_of
 from ..protocol.results import EndResults
 from ..protocol.states import list_streams
+from ..protocol.users import make_token
 from .client import Iperf3Client, connect_client
 from .totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
 
 _CLIENT_VERSION: Final = f"linkgauge {__version__}"
 FINISH_DEADLINE_S: Final = 5.0
 _SLOW_BLOCKS_S: Final = 10
-_TAIL_S: Final = 0.25  # for datagrams on their way to the server: it counts until it reads the end of the test
+_TAIL_S: Final = 0.25  # for datagrams on their way to the server: it counts until it reads that the test has ended
 _REASON_GRACE_S: Final = 0.5  # the server may say why it does not accept a stream
-_SHORTEST_CHECK_S: Final = 0.001
-_LONGEST_CHECK_S: Final = 0.01
+_MIN_CHECK_S: Final = 0.001
+_MAX_CHECK_S: Final = 0.01
 _CHECK_DIVISOR: Final = 64
-_MOST_WARMUP: Final = 0.9  # of the duration, as a plan has it
+_MAX_WARMUP: Final = 0.9  # of the duration in the plan
 
 
 @asynccontextmanager
@@ -78,10 +78,10 @@ async def open_iperf3_run(
         plan: the run to carry out.
         peer: the server.
         expectation_for: returns the rates to expect under given settings.
-        mode: how this end moves payload where the plan names no mode; None copies.
+        mode: how this end moves payload if the plan does not name a mode; None copies.
 
     Raises:
-        PlanError: iperf3 cannot carry out the plan, or this machine lacks what it needs.
+        PlanError: iperf3 cannot carry out the plan, or this machine lacks something for it.
         PeerError: the server cannot be used, or declines the test.
         WorkerError: a worker process does not start.
     """
@@ -104,7 +104,7 @@ def with_whole_warmup(plan: Plan) -> Plan:
     """Return the plan with the warm-up that an iperf3 server leaves out as well: whole seconds."""
     seconds = omit_seconds(plan)
     if plan.duration_ns is not None:
-        seconds = min(seconds, int(plan.duration_ns * _MOST_WARMUP) // SECOND_NS)
+        seconds = min(seconds, int(plan.duration_ns * _MAX_WARMUP) // SECOND_NS)
     return replace(plan, warmup_ns=seconds * SECOND_NS, warmup_auto=False)
 
 
@@ -119,8 +119,8 @@ def with_whole_blocks(plan: Plan) -> Plan:
 def block_bytes_of(plan: Plan) -> int:
     """Return the size of the blocks in which a server reads the streams of a plan.
 
-    Where nobody chose it, it is iperf3's own: the last part of a block of linkgauge's size would be missing in a
-    short test. At a low rate it is smaller: a server sends no part of a block.
+    If the user did not choose it, it is iperf3's own: the last part of a block of linkgauge's size would be missing
+    in a short test. At a low rate it is smaller: a server sends only whole blocks.
     """
     if plan.block_bytes == Plan().block_bytes:
         if plan.rate_bit_s is None:
@@ -131,9 +131,9 @@ def block_bytes_of(plan: Plan) -> int:
 
 
 def with_datagram_size(plan: Plan, client: Iperf3Client) -> Plan:
-    """Return the plan with a size of its datagrams: a server reads no more of each than it was told before.
+    """Return the plan with a size of its datagrams: a server reads no more of each than the parameters say.
 
-    Without one it is what the control connection puts into a packet, as iperf3 chooses it.
+    Without one it is the segment size of the control connection, which iperf3 chooses as well.
     """
     settings = plan.settings
     if not plan.workload.is_datagram or settings.datagram_bytes is not None:
@@ -165,7 +165,7 @@ def _make_token(peer: Peer) -> str | None:
 class Iperf3Sessions(SessionSet):
     """Opens the sessions of a test with an iperf3 server one after the other.
 
-    The server tells streams apart by the order in which it accepts them: those that it receives come first.
+    The server identifies streams by the order in which it accepts them: those that it receives come first.
     """
 
     def __init__(self, pool: WorkerPool, settings: Settings, first_port: int | None) -> None:
@@ -177,7 +177,7 @@ class Iperf3Sessions(SessionSet):
     async def open_all(self, cookie: bytes, address: tuple[str | int, ...]) -> None:
         """Open all sessions; raise PeerUnreachable if one cannot be opened.
 
-        `cookie` names the test, `address` is that of the server.
+        `cookie` names the test, `address` is the server's.
         """
         settings = self._settings
         streams = list_streams(settings.direction, settings.sessions)
@@ -212,9 +212,9 @@ class Iperf3Run(Run):
             plan: the run to carry out, with a warm-up of whole seconds.
             peer: the server, named in events and errors.
             client: the control conversation, before its first byte.
-            ends: what is known of both ends.
+            ends: the descriptions of both ends.
             expectation_for: returns the rates to expect under given settings.
-            mode: how this end moves payload where the plan names no mode; None copies.
+            mode: how this end moves payload if the plan does not name a mode; None copies.
         """
         self._parameters = make_parameters(plan, peer)
         super().__init__(
@@ -239,13 +239,13 @@ class Iperf3Run(Run):
 
     def note(self, text: str) -> None:
         """Emit a warning."""
-        self._warn(text)
+        self._events.warn(text)
 
     def change_settings(self, settings: Settings) -> None:
         """Warn that an iperf3 server cannot change a test, and leave everything as it is."""
         reason = why_unavailable(self._server, Feature.LIVE_CHANGES)
         if settings != self.settings and not self._ending.done() and reason is not None:
-            self._warn(WarningText.IPERF3_FIXED.format(reason=reason))
+            self._events.warn(WarningText.IPERF3_FIXED.format(reason=reason))
 
     async def _open(self) -> None:
         """Open the test and all of its sessions. An iperf3 server has nothing that measures the idle link."""
@@ -261,7 +261,7 @@ class Iperf3Run(Run):
             await asyncio.wait(both, return_when=asyncio.FIRST_EXCEPTION)
             if opening.done() and opening.exception() is not None:
                 await asyncio.wait([starting], timeout=_REASON_GRACE_S)
-            for task in both:  # what the server says comes first
+            for task in both:  # the server's message comes first
                 if task.done():
                     task.result()
         finally:
@@ -275,7 +275,7 @@ class Iperf3Run(Run):
             self._run_task(self._await_bytes(self.plan.bytes_limit))
 
     async def _converse(self) -> None:
-        """Read what the server says up to its results; whatever else it says ends the run."""
+        """Read the server's messages up to its results; any other message ends the run."""
         try:
             await self._client.await_end()
             await self._drained.wait()
@@ -305,7 +305,7 @@ class Iperf3Run(Run):
         flows = self.settings.direction.flows
         while min(map(self.pool.counters.flow_bytes, flows)) < limit:
             elapsed_s = self._sampler.elapsed_ns / SECOND_NS
-            await asyncio.sleep(min(max(elapsed_s / _CHECK_DIVISOR, _SHORTEST_CHECK_S), _LONGEST_CHECK_S))
+            await asyncio.sleep(min(max(elapsed_s / _CHECK_DIVISOR, _MIN_CHECK_S), _MAX_CHECK_S))
         self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
 
     async def _finish(self, end: RunEnd) -> RunEnd:
@@ -328,7 +328,7 @@ class Iperf3Run(Run):
         await draining
         self._report_results()
         is_told = self._totals is not None or self._failed_end is not None
-        # Only the server knows what came of datagrams. Of TCP the local kernel does, too, if the server lives.
+        # Only the server knows the fate of datagrams. For TCP the local kernel does, too, while the server lives.
         if not is_told and end.reason.is_regular and (is_datagram or not self._concluded.is_set()):
             return RunEnd(Reason.PEER_LOST, EndText.END_UNCONFIRMED.value)
         return self._failed_end or end
@@ -339,7 +339,7 @@ class Iperf3Run(Run):
             if has_tail and Direction.IN in self.settings.direction.flows:
                 await self._drain()
             elif has_tail:
-                self._take_drain_sample()  # what was sent behind the last sample
+                self._take_drain_sample()  # the bytes sent after the last sample
         finally:
             self._drained.set()
 
@@ -348,22 +348,22 @@ class Iperf3Run(Run):
         if self._totals is not None:
             self._events.put(self._totals)
             for text in find_discrepancies(self._totals, self._counts):
-                self._warn(text)
+                self._events.warn(text)
         elif self._failed_end is None:
             reason = self._why_without_results or f"none came within {FINISH_DEADLINE_S:g} s"
-            self._warn(WarningText.IPERF3_RESULTS_MISSING.format(reason=reason))
+            self._events.warn(WarningText.IPERF3_RESULTS_MISSING.format(reason=reason))
 
     def _handle_near_sample(self, sample: Sample) -> None:
-        stamped = self._stamp(sample)
+        stamped = self._events.add_sample(sample)
         self._counts.add(sample, is_warmup=stamped.warmup)
         far_sample = sample_from_sender(sample)
         if far_sample is not None and not self._failure:
-            self._stamp(far_sample)
+            self._events.add_sample(far_sample)
 
     def _poll_far_end(self) -> int | None:
         """Return the time of the last segment from the server, of control or payload.
 
-        None where this kernel does not tell: its keepalive ends the connection then.
+        None if this kernel does not report it: its keepalive ends the connection then.
         """
         received_ns = self._client.last_received_ns()
         return None if received_ns is None else max(received_ns, self.pool.counters.last_received_ns())

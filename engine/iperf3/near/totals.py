@@ -1,6 +1,6 @@
-"""The results of both ends of an iperf3 test: what this end counted, for the server, and the server's totals.
+"""The results of both ends of an iperf3 test: this end's counts, for the server, and the server's totals.
 
-Pure. What this end's samples have of the warm-up is the part that iperf3 calls omitted.
+Pure. The warm-up in this end's samples is the part that iperf3 calls omitted.
 """
 
 from collections.abc import Sequence
@@ -124,7 +124,7 @@ class NearCounts:
 
 
 def sample_from_sender(sample: Sample) -> Sample | None:
-    """Return the far end's sample in place of one that a server does not send; None where nothing is sent to it."""
+    """Return the far end's sample in place of one that a server does not send; None if nothing is sent to it."""
     parts = tuple(
         SessionSample(part.direction, part.session, part.bytes)
         for part in sample.sessions
@@ -138,7 +138,7 @@ def sample_from_sender(sample: Sample) -> Sample | None:
 def build_totals(
     far: EndResults, near: NearCounts, streams: Sequence[Stream], *, is_datagram: bool
 ) -> Totals | None:
-    """Return the totals of the server; None where it names none of the streams.
+    """Return the totals of the server; None if it does not name any of the streams.
 
     Args:
         far: the results of the server.
@@ -186,7 +186,7 @@ def _sender_total(
 
 
 def find_discrepancies(totals: Totals, near: NearCounts) -> list[str]:
-    """Return warnings about totals that contradict what this end counted."""
+    """Return warnings about totals that contradict this end's counts."""
     warnings: list[str] = []
     if abs(totals.span_ns - near.span_ns) > _CLOCKS_NS + near.span_ns // _CLOCKS_DIVISOR:
         warnings.append(WarningText.CLOCKS_DIFFER.format(near=_seconds(near.span_ns), far=_seconds(totals.span_ns)))

@@ -3,5 +3,5 @@
 Imports engine/model, and neither asyncio nor socket. Public names: `states` (State, cookies, stream ids),
 `parameters` (TestParameters), `plans` (parameters of a plan, and the reverse), `results` (EndResults), `refusals`
 (Iperf3Refusal and its numbers), `datagrams` (headers and hellos), `json_bodies` (documents of the other end),
-`auth` (UserList, make_token).
+`users` (UserList, make_token), `missing_features` (what only an endpoint of linkgauge can do).
 """

@@ -1,6 +1,6 @@
 """Datagrams of an iperf3 test: the hello that opens a session, its reply, and the header of payload.
 
-Pure. A header has the sender's monotonic clock and a number from 1 in each session. It has 12 bytes, or 16 where
+Pure. A header has the sender's monotonic clock and a number from 1 in each session. It has 12 bytes, or 16 if
 the test asks for numbers of 64 bits.
 """
 

@@ -1,7 +1,7 @@
-"""JSON documents of an iperf3 control connection: how they are written and read, and values of them.
+"""JSON documents of an iperf3 control connection: their form, and values of them.
 
-Pure. A document follows a length of four bytes, big-endian. What comes from the other end is bounded by its reader,
-may have any shape, and gives values of the expected type or None.
+Pure. A document follows a length of four bytes, big-endian. A document of the other end is bounded by its reader
+and may have any shape; a value of it has the expected type or is None.
 """
 
 import json
@@ -25,7 +25,7 @@ def encode_body(document: dict[str, Any]) -> bytes:
 
 
 def decode_body(body: bytes) -> object:
-    """Return the value of a JSON text; raise RemoteProtocolError where it is none."""
+    """Return the value of a JSON text; raise RemoteProtocolError if it is not valid."""
     try:
         # Old versions leave control characters in strings, and titles may be in any encoding.
         return json.loads(body.decode("utf-8", "replace"), strict=False, parse_constant=_reject_constant)
@@ -43,7 +43,7 @@ def as_object(value: object) -> dict[str, object] | None:
 
 
 def read_number(members: dict[str, object], key: str) -> float | int | None:
-    """Return a finite number; None where it is missing, of another type, or stands for unknown.
+    """Return a finite number; None if it is missing, of another type, or stands for unknown.
 
     A value of 2**63 and more stands for unknown, and so does -1: older versions write -1 without its sign.
     """
@@ -70,6 +70,6 @@ def read_true(members: dict[str, object], key: str) -> bool:
 
 
 def read_text(members: dict[str, object], key: str, max_characters: int) -> str | None:
-    """Return a text without control characters, cut at so many characters; None where there is none."""
+    """Return a text without control characters, cut at this many characters; None if there is none."""
     value = members.get(key)
     return make_printable(value[:max_characters]) if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""The parameters of an iperf3 test: what the client asks for, as a value and as JSON.
+"""The parameters of an iperf3 test: the client's request, as a value and as JSON.
 
 Pure. A wrong type is ignored, as a stock server ignores it since version 3.18. An impossible value is a refusal
 with the number of iperf3. Every value is bounded here; an endpoint's own limits are below these.
@@ -41,7 +41,7 @@ class TestParameters:
     """The parameters of a test.
 
     `duration_s` is the time after the `omit_s` seconds that are not measured, 0 without an end. `bytes_limit` and
-    `block_limit` end the test instead, where they are not 0. `parallel` counts the streams of each direction.
+    `block_limit` end the test instead, if they are not 0. `parallel` counts the streams of each direction.
     `rate_bit_s` and `pacing_bit_s` (SO_MAX_PACING_RATE) are of one stream; None is unlimited.
     """
 
@@ -92,7 +92,7 @@ class TestParameters:
 
 
 def encode_parameters(parameters: TestParameters) -> dict[str, Any]:
-    """Return the document that a client sends. Keys of what is off are left out, as iperf3 leaves them out."""
+    """Return the document that a client sends. Keys of options that are off are left out, as in iperf3."""
     always = {
         "udp" if parameters.is_udp else "tcp": True,
         "omit": parameters.omit_s,
@@ -126,14 +126,14 @@ def encode_parameters(parameters: TestParameters) -> dict[str, Any]:
 
 
 def decode_parameters(document: object) -> TestParameters:
-    """Return the parameters of a client's document, with iperf3's defaults for what it leaves out.
+    """Return the parameters of a client's document, with iperf3's defaults for missing ones.
 
     Raises:
-        Iperf3Refusal: A value is impossible, or the document is no object.
+        Iperf3Refusal: A value is impossible, or the document is not an object.
     """
     members = as_object(document)
     if members is None:
-        raise Iperf3Refusal(ErrorNumber.PARAMETERS, "the parameters are no JSON object")
+        raise Iperf3Refusal(ErrorNumber.PARAMETERS, "the parameters are not a JSON object")
     if read_true(members, "sctp"):
         raise Iperf3Refusal(ErrorNumber.PROTOCOL, "this endpoint has no SCTP")
     is_reverse, is_bidirectional = read_true(members, "reverse"), read_true(members, "bidirectional")

@@ -1,6 +1,6 @@
 """Plans as parameters of an iperf3 test, and the reverse.
 
-Pure. A rate of a plan is that of all sessions of a direction together, a rate of iperf3 that of one stream. The
+Pure. A plan's rate is for all sessions of a direction together, iperf3's for one stream. The
 warm-up of a plan is iperf3's omitted time, in whole seconds.
 """
 
@@ -31,8 +31,8 @@ _DEFAULT_OMIT_FROM_NS: Final = 3 * SECOND_NS
 def omit_seconds(plan: Plan) -> int:
     """Return the whole seconds that the test of a plan leaves out at its beginning.
 
-    They are the warm-up, rounded up where half a second is left to be measured, and otherwise rounded down. A plan
-    that names none leaves out a second, where it lasts three.
+    They are the warm-up, rounded up if half a second is left to be measured, and otherwise rounded down. Without a
+    warm-up in the plan it is a second, if the test lasts three.
     """
     duration_ns = plan.duration_ns
     if plan.warmup_ns is None:
@@ -92,9 +92,9 @@ def parameters_of(
 def plan_of(parameters: TestParameters) -> Plan:
     """Return the plan of a test that an iperf3 client asks for, with the client as its near end.
 
-    It has no limit of bytes: only the client ends a test, and it may send more than it has asked for. Without a
-    duration it lasts until then. A block or window below the smallest of a plan is that: payload has no blocks on
-    its way, and kernels have a smallest window of their own. Of the TOS it has the six bits of the DSCP.
+    It has no limit of bytes: only the client ends a test, and it may send more than it requested. Without a
+    duration it lasts until then. A block or window below a plan's minimum is raised to it: blocks do not show on
+    the wire, and kernels have their own smallest window. Of the TOS it has the six bits of the DSCP.
 
     Raises:
         Iperf3Refusal: A plan cannot have such values.

@@ -1,6 +1,6 @@
-"""The numbers by which an iperf3 server refuses or ends a test, and what they mean for a person.
+"""The numbers by which an iperf3 server refuses or ends a test, and their meaning in words.
 
-Pure. A stock client has a sentence of its own for each number that its version knows.
+Pure. A stock client has its own sentence for each number that its version knows.
 """
 
 from enum import IntEnum
@@ -58,7 +58,7 @@ class ErrorNumber(IntEnum):
 
 
 def explain_number(number: int | None) -> str:
-    """Return the reason of a refusal for a person, without subject; None is an unknown number."""
+    """Return the reason of a refusal for the user, without subject; None is an unknown number."""
     if number is None:
         return "it gave no reason"
     return ErrorNumber(number).sentence if number in set(ErrorNumber) else f"iperf3 error {number}"

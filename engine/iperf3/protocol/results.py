@@ -24,10 +24,10 @@ _MAX_OUTPUT: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class StreamResult:
-    """What one end counted of a stream, without the omitted part; None is unknown.
+    """One end's counts of a stream, without the omitted part; None is unknown.
 
     `errors` are lost datagrams and `packets` the highest number; both include the omitted part, which
-    `omitted_errors` and `omitted_packets` have by itself.
+    `omitted_errors` and `omitted_packets` have alone.
     """
 
     id: int
@@ -61,7 +61,7 @@ class EndResults:
 def total_of(
     result: StreamResult, direction: Direction, session: int, span_ns: int, *, receives: bool, is_udp: bool
 ) -> SessionTotal:
-    """Return what an end counted of a session, as a total.
+    """Return an end's counts of a session, as a total.
 
     Up to version 3.13 the parts of the warm-up are unknown: both counts of datagrams then include them.
 
@@ -69,7 +69,7 @@ def total_of(
         result: The count.
         direction: The single direction of the session.
         session: The session.
-        span_ns: The time where the end names none, as up to version 3.1.
+        span_ns: The time if the end does not name one, as up to version 3.1.
         receives: Whether that end receives the session.
         is_udp: Whether it is of UDP.
     """
@@ -128,10 +128,10 @@ def _encode_stream(stream: StreamResult) -> dict[str, Any]:
 
 
 def decode_results(document: object) -> EndResults:
-    """Return the results of the other end; raise RemoteProtocolError where they cannot be used."""
+    """Return the results of the other end; raise RemoteProtocolError if they cannot be used."""
     members = as_object(document)
     if members is None:
-        raise RemoteProtocolError("the results of iperf3 are no JSON object")
+        raise RemoteProtocolError("the results of iperf3 are not a JSON object")
     streams = members.get("streams")
     if not isinstance(streams, list) or len(cast("list[object]", streams)) > _MAX_STREAMS:
         raise RemoteProtocolError(f"the results of iperf3 have no list of at most {_MAX_STREAMS} streams")
@@ -183,7 +183,7 @@ def _read_bounded(members: dict[str, object], key: str, high: float) -> float | 
 
 
 def _read_output(members: dict[str, object]) -> str | dict[str, Any] | None:
-    """Return what the server printed: lines of text without control characters, or its JSON document."""
+    """Return the server's output: lines of text without control characters, or its JSON document."""
     text = members.get("server_output_text")
     if isinstance(text, str):
         return "\n".join(make_printable(line.expandtabs()) for line in text[:_MAX_OUTPUT].splitlines())

@@ -42,7 +42,7 @@ class State(IntEnum):
 
     @classmethod
     def from_byte(cls, value: int) -> "State":
-        """Return the state of a byte, 0 to 255; raise RemoteProtocolError where there is none."""
+        """Return the state of a byte, 0 to 255; raise RemoteProtocolError if there is none."""
         try:
             return cls(value - _BYTE_VALUES if value >= _SIGN_BIT else value)
         except ValueError:
@@ -55,7 +55,7 @@ def make_cookie() -> bytes:
 
 
 def stream_ids(count: int) -> list[int]:
-    """Return the ids of so many streams in the order of their creation: 1, 3, 4, 5 and so on, without 2."""
+    """Return the ids of this many streams in the order of their creation: 1, 3, 4, 5 and so on, without 2."""
     return [1, *range(3, count + 2)][:count]
 
 

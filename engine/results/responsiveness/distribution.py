@@ -1,8 +1,8 @@
 """Times counted by bucket, with weights: means, percentiles, and means without the slowest.
 
-Pure. A probe that waits for its answer before it sends the next one sends fewer in a slow time. Its mean would be
-that of the probes and not that of the time: a second at 5 ms has a hundred of them, a second at 500 ms has two.
-Each such probe therefore counts with the time that it stood for: what it took, or its pace if that is longer.
+Pure. A prober that waits for each answer sends fewer probes in a slow time. A mean over its probes is not the mean
+over time: a second at 5 ms has a hundred probes, a second at 500 ms has two. So each probe counts with the time
+it covered: its own time, or the pace if that is longer.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ def add_time(into: dict[int, float], time_ns: int) -> None:
 
 
 def without_slowest(counts: Counts, share: float = _TRIMMED) -> dict[int, float]:
-    """Return the counts without this share of them, the longest times; of five, a quarter of the longest one."""
+    """Return the counts without this share of the longest times: of five times, a part of the longest one."""
     rest = dict(counts)
     surplus = share * sum(rest.values())
     for bucket in sorted(rest, reverse=True):
@@ -59,23 +59,23 @@ def without_slowest(counts: Counts, share: float = _TRIMMED) -> dict[int, float]
 
 
 def weighted_by_time(counts: Counts, pace_ns: int = PROBE_PACE_NS) -> dict[int, float]:
-    """Return the counts of a probe that waits for its answers, each with the time that it stood for."""
+    """Return the counts of a prober that waits for its answers, each with the time that it covered."""
     return {bucket: count * max(pace_ns, bucket_midpoint_ns(bucket)) for bucket, count in counts.items()}
 
 
 def mean_ns(counts: Counts) -> float | None:
-    """Return the mean; None where nothing was counted."""
+    """Return the mean; None if nothing was counted."""
     whole = sum(counts.values())
     return sum(bucket_midpoint_ns(bucket) * count for bucket, count in counts.items()) / whole if whole else None
 
 
 def trimmed_mean_ns(counts: Counts) -> float | None:
-    """Return the mean without the slowest 5 %; None where nothing was counted."""
+    """Return the mean without the slowest 5 %; None if nothing was counted."""
     return mean_ns(without_slowest(counts))
 
 
 def percentile_ns(counts: Counts, percent: float) -> int | None:
-    """Return the time that this share of the weights does not exceed; None where nothing was counted."""
+    """Return the time that this share of the weights does not exceed; None if nothing was counted."""
     whole, cumulative = sum(counts.values()), 0.0
     newest: int | None = None
     for bucket in sorted(counts):
@@ -87,15 +87,15 @@ def percentile_ns(counts: Counts, percent: float) -> int | None:
 
 
 def latency_of(counts: Counts) -> Latency | None:
-    """Return the latency of probes that are sent whatever happens to the others; None without any."""
+    """Return the latency of probes that do not wait for each other; None without any."""
     return _latency(counts, counts, counts)
 
 
 def probe_latency(counts: Counts, probe: ProbeKind) -> Latency | None:
     """Return the latency of the main probe.
 
-    Requests count with their time, and the slowest 5 % are no part of their mean: a lost one waits for a timer of
-    TCP, which says nothing of the queue.
+    Requests count with their time, and their mean leaves the slowest 5 % out: a lost request waits for a timer of
+    TCP, which has nothing to do with the queue.
     """
     if probe == "datagram":
         return latency_of(counts)

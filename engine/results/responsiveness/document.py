@@ -42,7 +42,7 @@ class RoundTripFigures:
 
 @dataclass(frozen=True, slots=True)
 class QueueFigures:
-    """What waited at a sender's own host."""
+    """The queues at a sender's own host."""
 
     end: str | None = figure()
     interface: str | None = figure()
@@ -59,7 +59,7 @@ class QueueFigures:
 
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
-    """Latency while the link was loaded in one direction, or in both: the shape has a field for each member."""
+    """Latency while the link was loaded in one direction, or in both: a field for each member of the document."""
 
     direction: str | None = figure()
     sessions: int | None = figure()

@@ -12,7 +12,7 @@ GRADE_SCALE: Final = "dslreports"
 """The name of the scale in a run's document."""
 _MILLISECOND_NS: Final = 1_000_000
 GRADE_LIMITS_MS: Final[tuple[tuple[Grade, int], ...]] = (("A+", 5), ("A", 30), ("B", 60), ("C", 200), ("D", 400))
-"""The mean rise below which each grade is given; the last one is for all above."""
+"""The grades with the mean rise below which each is given; the last one is for all higher rises."""
 
 
 def grade_of(rise_ns: float) -> Grade:
@@ -24,5 +24,5 @@ def grade_of(rise_ns: float) -> Grade:
 
 
 def is_worse(grade: Grade, than: Grade) -> bool:
-    """Return whether a grade is below another one."""
+    """Return whether a grade is worse than another one."""
     return GRADES.index(grade) > GRADES.index(than)

@@ -1,6 +1,6 @@
-"""What one interval of a responsiveness test adds to its row of CSV and its JSON line. Pure.
+"""The figures of one interval of a responsiveness test, for its row of CSV and its JSON line. Pure.
 
-The requests of the probe have columns of their own, which every run with a probe has.
+The probe's requests have columns of their own in every run with a probe.
 """
 
 from typing import Final
@@ -18,11 +18,11 @@ FIGURES: Final = (
     "near_backlog_bytes",
     "far_backlog_bytes",
 )
-"""The columns: latency of datagrams, mean one-way rises, and what waited in the interfaces of both ends."""
+"""The columns: latency of datagrams, mean one-way rises, and the queues at the interfaces of both ends."""
 
 
 def interval_figures(near: Sampled | None, far: Sampled | None) -> dict[str, float | int | None]:
-    """Return the figures of both ends' samples; empty where the run is no responsiveness test."""
+    """Return the figures of both ends' samples; empty if the run is not a responsiveness test."""
     figures: dict[str, float | int | None] = {}
     for end, sampled in ((End.NEAR, near), (End.FAR, far)):
         if sampled is not None and sampled.sample.queue is not None:

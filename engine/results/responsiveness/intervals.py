@@ -1,6 +1,6 @@
-"""The intervals of a load: what both ends' samples say of latency, goodput and queues, joined by their numbers.
+"""The intervals of a load: latency, goodput and queues by both ends' samples, joined by their numbers.
 
-Pure. Memory is bounded: when there are too many, each two neighbours become one.
+Pure. Memory is bounded: if there are too many intervals, each two neighbours become one.
 """
 
 from bisect import bisect_right
@@ -22,12 +22,12 @@ from .distribution import (
 from .result import ProbeKind
 
 _MOST: Final = 256  # a minute of the usual intervals
-_MIN_WINDOW_NS: Final = 350_000_000  # two intervals of 0.2 s make a window of 0.4 s, however they vary
+_MIN_WINDOW_NS: Final = 350_000_000  # two intervals of about 0.2 s must make a window of 0.4 s
 
 
 @dataclass(slots=True)
 class QueueSum(Sums):
-    """What waited at one end during an interval, in its interface and in its sockets; sums over readings."""
+    """The queues at one end during an interval, in its interface and in its sockets: sums over readings."""
 
     backlog: float = 0.0
     backlog_readings: int = 0
@@ -73,10 +73,10 @@ class QueueSum(Sums):
 class LoadInterval:
     """One interval under load, or several in a row: numbers `first` to `last`. It has a field for each sum.
 
-    Times are counted by bucket, those of `requests` and `datagrams` as the probes found them. `received_bytes` of
-    each direction arrived in `received_ns` of its receiver's clock. `peaks_ns` has the longest mean of a short time
-    within, once intervals have been joined. `is_probed` says whether the near end, where the probes are, has told
-    of it.
+    Times are counted by bucket, without weights for `requests` and `datagrams`. `received_bytes` of each direction
+    arrived in `received_ns` of its receiver's clock. `peaks_ns` has the longest mean of a short time within, once
+    intervals have been joined. `is_probed` says whether the interval has a sample of the near end, which has the
+    probes.
     """
 
     first: int = field(metadata=OWN)
@@ -100,7 +100,7 @@ class LoadInterval:
     peaks_ns: dict[ProbeKind, float] = field(default_factory=dict[ProbeKind, float], metadata=OWN)
 
     def probes(self, probe: ProbeKind) -> Counts:
-        """Return the times that a probe took."""
+        """Return the times of a probe."""
         return self.datagrams if probe == "datagram" else self.requests
 
     def add(self, sample: Sample, flows: Sequence[Direction], sessions: int) -> None:
@@ -135,7 +135,7 @@ class LoadInterval:
 
     def _add_round_trips(self, sessions: Iterable[SessionSample]) -> None:
         for session in sessions:
-            if session.rtt_us:  # the kernel has 0 before the first measurement
+            if session.rtt_us:  # the kernel reports 0 before its first measurement
                 add_time(self.tcp_rtt, session.rtt_us * 1_000)
 
     def extend(self, other: "LoadInterval") -> None:
@@ -150,7 +150,7 @@ class LoadInterval:
 
 
 def short_means(first: LoadInterval, second: LoadInterval) -> Iterator[tuple[ProbeKind, float]]:
-    """Yield the mean latency of two neighbours together, by each probe that measured it."""
+    """Yield the mean latency of two neighbours together, for each probe that measured it."""
     for probe in ("datagram", "request"):
         mean = _mean_of([first, second], probe, None)
         if mean is not None:
@@ -158,14 +158,14 @@ def short_means(first: LoadInterval, second: LoadInterval) -> Iterator[tuple[Pro
 
 
 class LoadIntervals:
-    """The intervals of one load, in order of their numbers. Those that began before `settled_ns` do not count."""
+    """The intervals of one load, in order of their numbers. Intervals from before `settled_ns` do not count."""
 
     def __init__(self, settled_ns: int) -> None:
         self._settled_ns = settled_ns
         self._intervals: list[LoadInterval] = []
 
     def add(self, sample: Sample, flows: Sequence[Direction], sessions: int) -> None:
-        """Add an end's sample, however late."""
+        """Add an end's sample, which may be late."""
         self._find(sample, sessions).add(sample, flows, sessions)
         if len(self._intervals) > _MOST:
             self._join_pairs()
@@ -175,12 +175,12 @@ class LoadIntervals:
 
     @property
     def settled(self) -> list[LoadInterval]:
-        """The intervals that count: at the end of a run the far end still tells of the queue that drains."""
+        """The intervals that count. At the end of a run the far end's samples show only the queue that drains."""
         last = max((interval.last for interval in self._intervals if interval.is_probed), default=-1)
         return [each for each in self._intervals if each.start_ns >= self._settled_ns and each.first <= last]
 
     def _find(self, sample: Sample, sessions: int) -> LoadInterval:
-        """Return the interval with the sample's number; a new one where there is none yet."""
+        """Return the interval with the sample's number, or a new one."""
         place = bisect_right(self._intervals, sample.index, key=lambda interval: interval.first)
         if place and sample.index <= self._intervals[place - 1].last:
             return self._intervals[place - 1]
@@ -190,7 +190,7 @@ class LoadIntervals:
         return interval
 
     def _join_pairs(self) -> None:
-        """Join neighbours, but none before the load has settled with one after that."""
+        """Join neighbours, but not one from before the load settled with one from after that."""
         joined: list[LoadInterval] = []
         can_extend = False
         for interval in self._intervals:
@@ -206,7 +206,7 @@ class LoadIntervals:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The mean latency of some neighbouring intervals, 0.4 s in all; `newest_ns` is where the last one begins."""
+    """The mean latency of neighbouring intervals, 0.4 s in all; the last one begins at `newest_ns`."""
 
     newest_ns: int
     end_ns: int
@@ -216,7 +216,7 @@ class Window:
 def latency_windows(
     intervals: Sequence[LoadInterval], probe: ProbeKind, longest_bucket: int | None = None
 ) -> list[Window]:
-    """Return the windows that end with each interval, of those that are complete.
+    """Return the windows that end with each interval, without incomplete ones.
 
     Times beyond `longest_bucket` are left out.
     """
@@ -241,7 +241,7 @@ def _mean_of(intervals: Sequence[LoadInterval], probe: ProbeKind, longest_bucket
 
 
 def goodput(intervals: Iterable[LoadInterval], flow: Direction) -> float | None:
-    """Return the rate at which a direction's payload arrived during intervals; None where no receiver tells."""
+    """Return the rate at which a direction's payload arrived in intervals; None without samples of its receiver."""
     bytes_ = span_ns = 0
     for interval in intervals:
         bytes_ += interval.received_bytes.get(flow, 0)

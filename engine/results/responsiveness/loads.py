@@ -1,4 +1,4 @@
-"""The results of one load from its intervals: latency, its rise, and what waited at the senders.
+"""The results of one load from its intervals: latency, its rise, and the queues at the senders.
 
 Pure. A queue takes time to fill, so that figures are from when it was full: from when the latency of 0.4 s first
 reached 90 % of its highest rise, or of the last 2 s if that is later. The first second never counts: sessions start
@@ -14,7 +14,7 @@ from ...model.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, Direction, End, PerDirection, sender_of
 from ...model.samples import ProbeSample
 from ...model.workload import Workload
-from ..counter_sums import bits_per_second
+from ..counter_sums import bits_per_second, percent_of
 from .distribution import (
     Counts,
     add_counts,
@@ -31,15 +31,15 @@ from .steadiness import is_steady
 
 _FULL: Final = 0.9
 _LEAST_MEASURED_NS: Final = 2 * SECOND_NS
-_NO_RISE_NS: Final = 1_000_000  # a smaller rise is no queue whose filling anybody could wait for
+_NO_RISE_NS: Final = 1_000_000  # a smaller rise is not a queue that fills
 _SLOWEST_PERCENT: Final = 95
 _MIN_ANSWERED: Final = 0.9  # of the datagrams before the load
-_FEW_LOST: Final = 2  # as many as this may still be on their way, or have been before
+_FEW_LOST: Final = 2  # so many may be on their way at either end of the time
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Latency before the load, by the main probe; one-way rises are those of an empty path, its jitter."""
+    """Latency before the load, by the main probe; its one-way rises are the jitter of an empty path."""
 
     latency: Latency | None = None
     rise_out_ns: float | None = None
@@ -47,7 +47,7 @@ class Idle:
 
     @classmethod
     def of_sample(cls, sample: ProbeSample | None, probe: ProbeKind) -> "Idle":
-        """Return what the probe measured before the payload."""
+        """Return the probe's results from before the payload."""
         if sample is None:
             return cls()
         if probe == "request":
@@ -62,7 +62,7 @@ class Idle:
 
 
 def carries_datagrams(idle: ProbeSample | None) -> bool:
-    """Return whether nearly all datagrams of the idle link were answered; the last ones are still on their way."""
+    """Return whether nearly all datagrams of the idle link were answered; the last ones may be on their way."""
     datagrams = None if idle is None else idle.datagrams
     if idle is None or datagrams is None:
         return False
@@ -88,7 +88,7 @@ class Load:
     intervals: Sequence[LoadInterval]
 
     def results(self, started: Started, probe: ProbeKind, idle: Idle) -> LoadedLatency | None:
-        """Return the results; None where nothing was measured after the first second."""
+        """Return the results; None if nothing was measured after the first second."""
         if not self.intervals:
             return None
         windows = latency_windows(self.intervals, probe, self._longest(probe))
@@ -125,7 +125,7 @@ class Load:
         )
 
     def _longest(self, probe: ProbeKind) -> int | None:
-        """Return the bucket of the longest time that counts in a window: a lost request waits for TCP's timer."""
+        """Return the bucket of the longest time that counts in a window. A lost request waits for TCP's timer."""
         if probe == "datagram":
             return None
         slowest = percentile_ns(merged_counts(interval.requests for interval in self.intervals), _SLOWEST_PERCENT)
@@ -143,7 +143,7 @@ class Load:
         else:
             full = next(window for window in windows if window.mean_ns - base_ns >= _FULL * highest_ns)
             since_ns = min(since_ns, full.newest_ns)
-        # An interval that began half before counts.
+        # An interval counts if half of it is later.
         measured = [each for each in self.intervals if each.start_ns + each.end_ns >= 2 * since_ns]
         return measured or self.intervals[-1:]
 
@@ -170,7 +170,7 @@ def _one_way_rises(measured: Sequence[LoadInterval], idle: Idle) -> PerDirection
 
 
 def _lost_percent(measured: Sequence[LoadInterval]) -> float | None:
-    """Return the share of datagrams without an echo, without those that were only later on their way."""
+    """Return the percentage of datagrams without an echo. Datagrams that are still on their way do not count."""
     sent = sum(interval.sent for interval in measured)
     if not sent:
         return None
@@ -179,7 +179,7 @@ def _lost_percent(measured: Sequence[LoadInterval]) -> float | None:
     first, last = (mean_ns(interval.datagrams) for interval in (measured[0], measured[-1]))
     more_on_their_way = 0.0 if first is None or last is None else (last - first) / pace_ns
     lost = sent - answered - more_on_their_way
-    return 0.0 if lost <= _FEW_LOST else min(100.0, 100 * lost / sent)
+    return 0.0 if lost <= _FEW_LOST else min(100.0, percent_of(lost, sent) or 0.0)
 
 
 def _sender_queues(measured: Sequence[LoadInterval], direction: Direction, started: Started) -> list[SenderQueue]:

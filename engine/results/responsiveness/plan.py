@@ -1,4 +1,4 @@
-"""The plan of a responsiveness test: with how many sessions it loads a link, and for how long at most."""
+"""The plan of a responsiveness test: the sessions that load a link, and the longest time."""
 
 from dataclasses import replace
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from ...model.plan import SECOND_NS, Direction, Plan, ResponsivenessTest, Settings, SocketOptions
 
 LOAD_SESSIONS: Final = 8
-"""The sessions in each direction at first; a test in phases adds some where the rate is not steady."""
+"""The sessions in each direction at first; a test in phases adds some if the rate is not steady."""
 LONGEST_TEST_NS: Final = 23 * SECOND_NS
 ONE_LOAD_NS: Final = 10 * SECOND_NS
 """The longest test with load in one direction only: 400 ms of queue at 100 Mb/s take 8 s to fill."""
@@ -40,5 +40,5 @@ def responsiveness_plan(
 
 
 def with_responsiveness(plan: Plan) -> Plan:
-    """Return a plan that measures latency beside its own load; raise PlanError where that cannot be."""
+    """Return a plan that measures latency beside its own load; raise PlanError if that cannot be."""
     return replace(plan, probe=True, responsiveness=ResponsivenessTest.ALONGSIDE)

@@ -1,7 +1,7 @@
 """The recorder of a responsiveness test: from a run's events to its results, and to the values of its plots.
 
-Pure. A load is a part of the run with one direction, whatever else of its settings changes. Samples may come late
-or be missing; they belong to the newest load of their direction that had begun. Memory is bounded.
+Pure. A load is a part of the run with one direction; its other settings may change. Samples may come late or be
+missing. They belong to the newest load of their direction that had begun. Memory is bounded.
 """
 
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ class ResponsivenessRecorder:
 
     @classmethod
     def of_run(cls, started: Started) -> Self | None:
-        """Return the recorder of a run that has just begun; None if it is no responsiveness test."""
+        """Return the recorder of a run that has just begun; None if it is not a responsiveness test."""
         return None if started.plan.responsiveness is None else cls(started)
 
     def change_settings(self, elapsed_ns: int, settings: Settings) -> None:
@@ -96,7 +96,7 @@ class ResponsivenessRecorder:
         return replace(result, rise_ns=rise_ns, grade=grade_of(rise_ns))
 
     def _main_probe(self) -> ProbeKind:
-        """Return datagrams where nearly all were answered before the load, and some under each load."""
+        """Return `datagram` if nearly all were answered before the load, and enough of them under each load."""
         if not carries_datagrams(self._started.idle):
             return "request"
         return "request" if any(_has_lost_datagrams(phase) for phase in self._phases) else "datagram"
@@ -105,14 +105,14 @@ class ResponsivenessRecorder:
 def _has_lost_datagrams(phase: _Phase) -> bool:
     settled = phase.intervals.settled
     sent = sum(interval.sent for interval in settled)
-    if not sent:  # the probe was lost before this load, or nothing of it has been measured yet
+    if not sent:  # the probe was lost before this load, or has not measured it yet
         return any(interval.requests for interval in settled)
     answered = sum(interval.answered for interval in settled)
     return sent >= _MIN_SENT and answered < _MIN_ANSWERED_LOADED * sent
 
 
 def _round_trips_of(loads: tuple[LoadedLatency, ...]) -> RoundTrips | None:
-    """Return those with load in both directions; else the fewest that were found."""
+    """Return the round trips with load in both directions; otherwise the lowest rate."""
     known = [(load.direction, load.round_trips) for load in loads if load.round_trips is not None]
     both = next((found for direction, found in known if direction is Direction.DUPLEX), None)
     return both or min((found for _, found in known), key=lambda found: found.per_minute, default=None)

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from ...model.plan import SECOND_NS, Direction, End, PerDirection
 
 ProbeKind = Literal["datagram", "request"]
-"""The probe that the figures are from: echoed UDP datagrams, or where none pass, requests on an idle connection."""
+"""The probe of the figures: echoed UDP datagrams, or, if none pass, requests on an idle connection."""
 Grade = Literal["A+", "A", "B", "C", "D", "F"]
 GRADES: Final[tuple[Grade, ...]] = ("A+", "A", "B", "C", "D", "F")
 Confidence = Literal["low", "medium", "high"]
@@ -34,10 +34,10 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class SenderQueue:
-    """What waited at a sender's own host while it loaded the link: means over the measured time.
+    """The queues at a sender's own host while it loaded the link: means over the measured time.
 
     `backlog_bytes` were in the queueing discipline of its interface, `driver_bytes` in the interface itself (byte
-    queue limits), and `unsent_bytes` in its sockets: these delay no other traffic. The interface sent at
+    queue limits), and `unsent_bytes` in its sockets, which delay no other traffic. The interface sent at
     `drain_bit_s`, with all headers.
     """
 
@@ -53,7 +53,7 @@ class SenderQueue:
 
     @property
     def delay_ns(self) -> float | None:
-        """How long a packet waited at this host before it was sent; None where nothing of it is known."""
+        """How long a packet waited at this host before it was sent; None if both queues are unknown."""
         known = [part for part in (self.backlog_bytes, self.driver_bytes) if part is not None]
         return self._time_of(sum(known)) if known else None
 
@@ -70,8 +70,8 @@ class SenderQueue:
 class RoundTrips:
     """Round trips a minute under load (draft-ietf-ippm-responsiveness-09, for TCP without TLS), and their parts.
 
-    The parts are trimmed means. `foreign` is the rate by new connections, `loaded` that by the connections that
-    carry the load: the mean of both is `per_minute`.
+    The parts are trimmed means. `foreign` is the rate by new connections, `loaded` the rate by the connections
+    that carry the load. The mean of both is `per_minute`.
     """
 
     per_minute: float
@@ -97,10 +97,10 @@ class LoadedLatency:
     """Latency while the link was loaded in one direction, or in both: a field for each figure of a document.
 
     The load lasted from `start_ns` to `end_ns` after the start of the run; figures are from `measured_ns` on, when
-    the queue was full. `bit_s` is the goodput. `rise_ns` is the rise of the mean, `peak_rise_ns` that of the 0.4 s
-    with the longest latency: what the queue holds when it is full. `one_way_rise_ns` has the rise of each
-    direction's one-way delay, where datagrams tell it; its total is None. `tcp_rtt` are the round trips by the
-    senders' own TCP. `lost_percent` is the share of datagram probes without an echo.
+    the queue was full. `bit_s` is the goodput. `rise_ns` is the rise of the mean, `peak_rise_ns` the rise in the
+    0.4 s with the longest latency, when the queue is full. `one_way_rise_ns` has the rise of each direction's
+    one-way delay, if datagrams measure it; its total is None. `tcp_rtt` has the round trips of the senders' TCP.
+    `lost_percent` is the percentage of datagram probes without an echo.
     """
 
     direction: Direction
@@ -127,8 +127,8 @@ class LoadedLatency:
 class Responsiveness:
     """The results of a responsiveness test.
 
-    `rise_ns` is the mean of the rises of out and in, or of what was loaded if that was only one of them or both at
-    once; `grade` is its grade. `round_trips` are those with load in both directions, or in the only one.
+    `rise_ns` is the mean of the rises of out and in, or the only rise if one direction or both at once were loaded.
+    `grade` is its grade. `round_trips` are those with load in both directions, or in the only one.
     """
 
     probe: ProbeKind
@@ -140,12 +140,12 @@ class Responsiveness:
 
     @property
     def graded_loads(self) -> tuple[LoadedLatency, ...]:
-        """The loads that rise and grade are of: out and in, or both at once where neither was loaded alone."""
+        """The loads behind rise and grade: out and in, or both at once if neither was loaded alone."""
         alone = [self.load_of(flow) for flow in Direction.DUPLEX.flows]
         return tuple(load for load in alone if load is not None) or self.loads[:1]
 
     def load_of(self, direction: Direction) -> LoadedLatency | None:
-        """Return the results under load in a direction; None where it was not loaded so."""
+        """Return the results under load in a direction; None without such a load."""
         return next((load for load in self.loads if load.direction is direction), None)
 
 
@@ -153,8 +153,8 @@ class Responsiveness:
 class ResponsivenessPoint:
     """One interval under load, for plots: it lasted `interval_ns` and ended `elapsed_ns` after the run's start.
 
-    Rates are goodput, of directions that were loaded. Percentiles are of the main probe, rises are means of the
-    one-way delays above the shortest ones.
+    Rates are the goodput of loaded directions. Percentiles are of the main probe. Rises are means of the one-way
+    delays above the shortest ones.
     """
 
     elapsed_ns: int

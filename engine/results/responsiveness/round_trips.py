@@ -7,8 +7,8 @@ left out. With times in milliseconds:
     Loaded  = 60000 / TM(http_l)                          by the connections that carry the load
     RPM     = (Foreign + Loaded) / 2
 
-`tcp_f` is the handshake of a new connection, `http_f` the first answer on it. For `http_l`, where no request can be
-sent among the payload of a connection, the draft allows the round trip that its TCP has measured (tcpi_rtt). RPM is
+`tcp_f` is the handshake of a new connection, `http_f` the first answer on it. If no request can be sent
+among the payload of a connection, the draft allows the round trip of its TCP (tcpi_rtt) for `http_l`. RPM is
 the mean of two rates, not 60000 / the mean of the times. Without TLS the foreign part is a mean of two times: a
 third one of 0 would be a TLS handshake that took no time.
 
@@ -23,7 +23,7 @@ from .distribution import Counts, trimmed_mean_ns
 from .result import Confidence, RoundTrips
 
 RPM_METHOD: Final = "draft-ietf-ippm-responsiveness-09, TCP only, loaded = tcpi_rtt"
-"""How the number came about, in a run's document."""
+"""The method behind the number, for a run's document."""
 WINDOW_NS: Final = 400_000_000
 _MIN_WINDOWS: Final = 4  # the draft's MAD
 _MINUTE_NS: Final = 60 * SECOND_NS
@@ -32,13 +32,13 @@ _MINUTE_NS: Final = 60 * SECOND_NS
 def round_trips(
     handshake: Counts, answer: Counts, loaded: Counts, *, span_ns: int, is_steady: bool
 ) -> RoundTrips | None:
-    """Return the round trips a minute; None where one of the three times was not measured.
+    """Return the round trips a minute; None if one of the three times was not measured.
 
     Args:
         handshake: The times of new connections' handshakes.
         answer: The times of the first answers on them.
         loaded: The round trips of the connections that carry the load.
-        span_ns: For how long they were measured.
+        span_ns: The time in which they were measured.
         is_steady: Whether rate and latency were steady at the end.
     """
     handshake_ns, answer_ns, loaded_ns = map(trimmed_mean_ns, (handshake, answer, loaded))

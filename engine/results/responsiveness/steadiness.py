@@ -9,11 +9,11 @@ from .intervals import LoadInterval, Window, goodput
 
 _MIN_WINDOW_NS: Final = 350_000_000
 RATE_WINDOWS: Final = 4
-"""How many rates, each of 0.4 s, tell whether goodput is steady: the MAD of draft-ietf-ippm-responsiveness-09."""
+"""The number of rates of 0.4 s that decide whether goodput is steady (MAD of draft-ietf-ippm-responsiveness-09)."""
 LATEST_NS: Final = 3 * SECOND_NS // 2
 """The time at the end of a load in which latency must not have risen."""
-_DEVIATION: Final = 0.05  # its SDT
-_HIGHER: Final = 1.05  # more than the rule that ends a load has, which sees the near end only
+_DEVIATION: Final = 0.05  # the SDT of the draft
+_HIGHER: Final = 1.05  # more than in the rule that ends a load, which sees only the near end
 _HIGHER_NS: Final = 1_000_000
 
 
@@ -33,12 +33,12 @@ def is_rate_steady(rates: Sequence[float]) -> bool:
 
 
 def is_higher(latest_ns: float, before_ns: float, factor: float = _HIGHER) -> bool:
-    """Return whether a latency is higher than one before, by this factor and by 1 ms."""
+    """Return whether a latency is higher than an earlier one, by this factor and by 1 ms."""
     return latest_ns > max(factor * before_ns, before_ns + _HIGHER_NS)
 
 
 def has_stopped_rising(windows: Sequence[Window]) -> bool:
-    """Return whether the latency of the last 1.5 s is hardly above that before; False without any before."""
+    """Return whether the latency of the last 1.5 s is hardly above the earlier one; False if there is none."""
     if not windows:
         return False
     since_ns = windows[-1].end_ns - LATEST_NS

@@ -2,11 +2,11 @@
 
 Public: `RunLog`, `RunRecord`, `new_run_id`, `RUN_LOG_FILE_NAME`; of lists `RunEntry`, `RunQuery`, `RunNumbers`,
 `SEARCH_FIELDS`, `SORT_COLUMNS`; of series that are longer than a run `Journal`, `JournalEntry`, `journal_names`.
-Within: `store` (RunLog), `writer` (the thread), `listing` (order and entries of a list, and what it
-shows of a document), `event_blocks` (how events become small), `event_pages` (how they are read), `removal`
-(deletion in pieces, and the size of the file), `thinning` (a sample a second of old runs), `journal` (entries of
-named series), `layouts` (the tables of each version),
-`log_file` (connections, errors). May import what engine/results may.
+Within: `store` (RunLog), `writer` (the thread) with `write_backlog`, `listing` (order and entries of a list) with
+`run_brief` (the document in short), `stored_events` (how events are encoded and read), `event_blocks` (how they
+become small), `removal` (deletion in pieces, and the size of the file), `thinning` (a sample a second of old runs),
+`journal`, `label_validation`, `process_locks`, `log_file` (connections, errors), `table_schema` (the tables of each
+version, and what is refused). May import what engine/results may.
 """
 
 from .journal import Journal, JournalEntry, journal_names

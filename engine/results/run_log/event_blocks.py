@@ -1,10 +1,10 @@
 """Blocks of events: many events of a run, as JSON texts, in one small binary value.
 
-The samples of a run differ in their numbers only. A block has each text once, without its numbers (a template),
-and the numbers column by column: the values of one column are alike, and so they compress well. Any JSON text comes
+The samples of a run differ only in their numbers. A block has each text once, without its numbers (a template), and
+the numbers column by column: the values of one column are alike, so that they compress well. Any JSON text comes
 back unchanged, so that a new field of an event needs no change here.
 
-A block of few events has their texts as they are, compressed: columns of a few values save little.
+A block of few events has the compressed texts themselves: columns of a few values save little.
 """
 
 import json
@@ -23,7 +23,7 @@ _COLUMNS: Final = b"\x01"
 _TEXTS: Final = b"\x02"
 # A mesh stores a run of 16 events for each cell: columns would take 0.5 ms instead of 0.06, and 10 bytes more.
 _FEW: Final = 24
-# What a block that somebody sent may take at most: the writer's have 1,024 events of 8 MiB in all.
+# The limits for a block that a stranger sent. The writer's own blocks have at most 1,024 events, of 8 MiB in all.
 MAX_CHARACTERS: Final = 32 << 20
 _MAX_HEADER: Final = 8 << 20
 _MAX_EVENTS: Final = 1 << 16
@@ -43,10 +43,9 @@ _DAMAGES: Final = (
     *(StopIteration, MemoryError, RecursionError, zlib.error),
 )
 
-_Row = list[str]  # the digits of each number; those of a list with their commas
-_ColumnHead = tuple[
-    int, int, int, int | None
-]  # offset, scale, bytes a number, first value where these are differences
+_Row = list[str]  # the digits of each number, or of each list with its commas
+# Offset, scale, bytes a number, and the first value if the others are differences.
+_ColumnHead = tuple[int, int, int, int | None]
 
 
 def pack_events(texts: Sequence[str]) -> bytes:
@@ -90,7 +89,7 @@ def _split(text: str) -> tuple[str, _Row, _Row]:
 
 
 def _columns(numbers: list[_Row], lists: list[_Row]) -> Iterator[list[int]]:
-    """Yield the columns of a table: those of numbers; then two for those of lists, the lengths and all items."""
+    """Yield the columns of a table: first of the numbers; then two for each list, its lengths and all items."""
     for column in zip(*numbers, strict=True):
         yield list(map(int, column))
     for column in zip(*lists, strict=True):
@@ -101,14 +100,14 @@ def _columns(numbers: list[_Row], lists: list[_Row]) -> Iterator[list[int]]:
 def _pack_column(values: list[int]) -> tuple[_ColumnHead, bytes]:
     """Return the shorter of two forms: the values, or their differences."""
     form = _pack_numbers(values, None)
-    if not form[1] or len(values) < _MIN_COMPARED:  # all are equal, or there is little to gain
+    if not form[1] or len(values) < _MIN_COMPARED:  # all values are equal, or there is little to gain
         return form
     other = _pack_numbers(list(map(sub, values[1:], values)), values[0])
     return min(form, other, key=lambda form: len(zlib.compress(form[1], 1)))
 
 
 def _pack_numbers(values: list[int], first: int | None) -> tuple[_ColumnHead, bytes]:
-    """Return numbers as bytes: all first bytes, then all second ones. Many of the latter are equal."""
+    """Return numbers as bytes: all first bytes, then all second bytes, many of which are equal."""
     offset, top = min(values), max(values)
     if offset == top:
         return (offset, 1, 0, first), b""
@@ -168,7 +167,7 @@ def _texts(template: str, count: int, source: "_ColumnSource") -> Iterator[str]:
 
 
 def _check_head(offset: object, scale: object, width: object, first: object) -> None:
-    """Raise ValueError for what no column has: its numbers would be endless, or not whole."""
+    """Raise ValueError if no column can have this head: its numbers would be endless, or not whole."""
     values = (offset, scale, width, 0 if first is None else first)
     if not all(type(value) is int and value.bit_length() <= 8 * _WORD for value in values):
         raise ValueError("a column of other numbers")

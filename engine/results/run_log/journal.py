@@ -1,11 +1,11 @@
 """Journals: ordered entries of named series beside the runs, in the same file.
 
-A series such as a watch is longer than any run, and must not forget what it has done: an entry is on the disk
-when `append` returns. It survives the death of the process and of the machine. Several processes may append to a
-journal; each reader sees its entries in the order in which they were committed.
+A series such as a watch is longer than any run, and must not forget its past: when `append` returns, the entry is
+on the disk. It survives the death of the process and of the machine. Several processes may append to a journal.
+Each reader sees the entries in the order of their commits.
 
-An entry is a JSON text, and says until when it is worth keeping: `prune` deletes what is older. Neither `runs
-delete` nor `runs prune` touches a journal, and `delete`, which removes one whole, touches no run.
+An entry is a JSON text with a time until which it is kept: `prune` deletes older entries. `runs delete` and `runs
+prune` change no journal. `delete` removes a whole journal, and changes no run.
 """
 
 import threading
@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, Self
 from ...model.errors import RunLogError, make_printable
 from .log_file import LogConnection, connect_for_writing, open_for_reading, translate_errors
 from .removal import give_back, pause_after
+from .table_schema import transaction
 
 MAX_ENTRY_CHARACTERS: Final = 65_536
 MAX_NAME_CHARACTERS: Final = 200
@@ -34,8 +35,8 @@ class JournalEntry(NamedTuple):
 class Journal:
     """The journal of a name. Close it, or use it as a context manager.
 
-    Every method waits for the disk, and up to ten seconds for another process that writes: an event loop calls them
-    in a thread, any thread. All raise RunLogError, with path and remedy, where the file cannot be used.
+    Every method waits for the disk, and up to ten seconds for another process that writes. So an event loop calls
+    them in a thread, which may be any. All raise RunLogError, with path and remedy, if the file cannot be used.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -54,7 +55,7 @@ class Journal:
             keep_until_s: When `prune` may delete it, in seconds since 1970; None for never.
 
         Raises:
-            RunLogError: It could not be written: it is not in the journal.
+            RunLogError: The entry could not be written, and is not in the journal.
         """
         return self.append_all([(text, keep_until_s)])
 
@@ -68,35 +69,29 @@ class Journal:
         rows = [(self.name, keep_until_s, text) for text, keep_until_s in entries]
         with self._lock, translate_errors(self.path):
             connection = self._connect()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with transaction(connection):
                 sql = "INSERT INTO journal (series, keep_until_s, entry) VALUES (?, ?, ?)"
                 numbers = [connection.execute(sql, row).lastrowid for row in rows]
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
         return numbers[-1] or 0
 
     def entries(self, after: int = 0) -> Iterator[JournalEntry]:
         """Iterate over the entries with numbers above `after`, in order, some in memory at a time.
 
-        Reading needs no write access, and changes no file. There are none where the file does not exist.
+        Reading needs no write access, and changes no file. A missing file has no entries.
         """
         while page := self._page(after):
             yield from page
             after = page[-1].number
 
     def prune(self, now_s: float) -> int:
-        """Delete the entries of this journal that are not worth keeping any more; return how many those were.
+        """Delete the entries of this journal whose time is over; return their number.
 
         It deletes in pieces with pauses, so that no other process waits long.
         """
         return self._delete("keep_until_s < ?", now_s)
 
     def delete(self) -> int:
-        """Delete the journal, and return how many entries it had. The runs of its group stay in the run log."""
+        """Delete the journal, and return its number of entries. The runs of its group stay in the run log."""
         return self._delete("TRUE")
 
     def close(self) -> None:

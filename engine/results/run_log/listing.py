@@ -1,41 +1,28 @@
-"""The list of runs: their order by any column and a filter, the entries of some of them, and their digests.
+"""The list of runs: their order by any column and a filter, the entries of some of them.
 
-An order has the numbers of the runs only, and is found in an index: neither documents nor events are read. Entries
-are read for as many runs as are shown.
-
-A digest is what an entry shows of a run's document: the plan, the settings in turn, the rates, and the figures of
-latency under load. It has columns of its own, because a document takes some kilobytes and a tenth of a millisecond.
-Runs of an older linkgauge get their digests in pieces (`add_digests`).
+An order has only the numbers of the runs. SQLite finds it in an index, and reads neither documents nor events. Then
+the entries of the shown runs are read.
 """
 
-import json
-import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass
 from operator import itemgetter
-from pathlib import Path
-from typing import Any, Final, Self, cast
+from typing import Any, Final
 
 from ...host.process_identity import is_process_alive
 from ...model.events import Reason
-from ...model.plan import Direction, ResponsivenessTest
 from ...model.serialization import make_printable
-from ..json_document import decode, encode, figure, is_number, part
-from .layouts import LIST_INDEX
-from .log_file import LogConnection, open_for_writing
-from .removal import pause_after
+from .log_file import LogConnection
+from .run_brief import BRIEF_COLUMNS, RunBrief, brief_row, lacks_briefs, load_document, read_brief
+from .table_schema import LIST_INDEX
 
 _MAX_TEXT: Final = 4_000
-DIGEST_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
-_PIECE: Final = 100  # documents, some milliseconds
-_MAX_DOCUMENT: Final = 4 << 20  # of characters: that of a run with 1,000 changes has half of it
 _MAX_PARTS: Final = 32  # of a filter; SQLite limits the depth of an expression
 _BATCH: Final = 256
 _COLUMNS: Final = (
     *("number", "id", "preset", "peer", "label", "owner", "started_utc", "reason", "verdict", "note", "grp"),
-    *DIGEST_COLUMNS,
+    *BRIEF_COLUMNS,
 )
 # The fields that a filter may name, and their columns.
 SEARCH_FIELDS: Final = {
@@ -48,12 +35,12 @@ ID_BEGINS: Final = "WHERE id >= ?1 AND id < ?1 || char(1114111)"
 
 
 def _folded(text: str) -> str:
-    """Return an expression for a text in lower case. What SQLite does not know of other letters Python does."""
+    """Return an expression for a text in lower case. SQLite knows ASCII letters only; Python does the others."""
     return f"CASE WHEN length(CAST({text} AS BLOB)) = length({text}) THEN lower({text}) ELSE fold({text}) END"
 
 
-# Each column's key. Unknown values come last in either order. None is the order in which runs were saved: the clock
-# may have been set back between them.
+# Each column's key. Unknown values come last in either order. None is the order in which the runs were saved, since
+# the clock may have been set back between two runs.
 _SORT_KEYS: Final = {
     "when": None,
     "preset": "nullif(preset, '')",
@@ -74,8 +61,8 @@ RunNumbers = Sequence[int]
 class RunQuery:
     """The filter and the order of a list of runs.
 
-    Each part of `parts` is a field of SEARCH_FIELDS, or empty for any of them, and a text that is a part of it, in
-    upper or lower case; with `=` after the field's name the text is all of it. `verdict` is compared as a whole.
+    Each of `parts` is a field of SEARCH_FIELDS, or empty for any of them, and a part of its text, in upper or lower
+    case. With `=` after the field's name, the whole text is compared. `verdict` is always compared as a whole.
     """
 
     parts: tuple[tuple[str, str], ...] = ()
@@ -84,74 +71,12 @@ class RunQuery:
     is_descending: bool = True
 
 
-DigestRow = tuple[str, float | None, float | None, float | None]
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPlan:
-    """The test that a list names."""
-
-    workload: str | None = figure()
-    direction: Direction | None = figure()
-    sessions: int | None = figure()
-    responsiveness: ResponsivenessTest | None = figure()
-
-
-@dataclass(frozen=True, slots=True)
-class ListedSettings:
-    """The settings of a period; a digest does not have those of datagrams."""
-
-    direction: Direction | None = figure()
-    sessions: int | None = figure()
-    window_bytes: int | None = figure()
-    rate: str | None = figure(omitted=True)
-    rate_mbit_s: float | None = figure(omitted=True)
-    datagram_bytes: int | None = figure(omitted=True)
-
-
-@dataclass(frozen=True, slots=True)
-class ListedLoad:
-    """How much latency rose under one load."""
-
-    direction: Direction | None = figure()
-    rise_ms: float | None = figure()
-
-
-@dataclass(frozen=True, slots=True)
-class ListedLatency:
-    """Latency under load in a few figures."""
-
-    grade: str | None = figure()
-    rise_ms: float | None = figure()
-    idle_ms: float | None = figure(at="idle_ms.p50")
-    loads: tuple[ListedLoad, ...] = ()
-    per_minute: float | None = figure(at="round_trips.per_minute")
-    class_: str | None = figure(at="round_trips.class")
-
-
-@dataclass(frozen=True, slots=True)
-class RunBrief:
-    """What a list shows of a run: members of its document."""
-
-    plan: ListedPlan = part(ListedPlan)
-    stretches: tuple[ListedSettings, ...] = ()
-    responsiveness: ListedLatency | None = figure(omitted=True)
-    mbit_s: float | None = figure(at="measured.total.mbit_s", omitted=True)
-    transactions_s: float | None = figure(at="measured.total.transactions_s", omitted=True)
-    percent: float | None = figure(at="measured.total.percent_of_expected", omitted=True)
-
-    @classmethod
-    def of(cls, document: object) -> Self:
-        """Read a document. What is missing or damaged in it is unknown."""
-        return decode(cls, document)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """A run in a list. `figures` has at least the parts of its document that a list shows.
+    """A run in a list. `figures` has the parts of its document that a list shows.
 
-    `reason` is None for an active run and for one that was cut off. `label` and `note` are the user's texts;
-    `group` is the same for all runs of a series.
+    `reason` is None for an active run and for one that was cut off. `label` and `note` are the user's texts. All
+    runs of a series have the same `group`.
     """
 
     number: int
@@ -195,7 +120,7 @@ def order_sql(connection: LogConnection, query: RunQuery) -> tuple[str, tuple[st
     order = _order(query)
     if not (where or order):
         source = "runs"  # SQLite takes the smallest index
-    elif connection.is_current and not lacks_digests(connection):
+    elif connection.is_current and not lacks_briefs(connection):
         source = f"runs INDEXED BY {LIST_INDEX}"
     else:
         source = _unindexed_source(connection)
@@ -203,7 +128,7 @@ def order_sql(connection: LogConnection, query: RunQuery) -> tuple[str, tuple[st
 
 
 def read_entries(connection: LogConnection, numbers: RunNumbers) -> list[RunEntry]:
-    """Return the entries of runs, in the order of their numbers. Those that are gone are left out."""
+    """Return the entries of runs, in the order of their numbers. Deleted runs are left out."""
     columns = (*_COLUMNS, "CASE WHEN brief IS NULL THEN document END")
     found: dict[int, RunEntry] = {}
     for first in range(0, len(numbers), _BATCH):
@@ -240,12 +165,12 @@ def newest_with_beginning(connection: LogConnection, beginning: str, limit: int)
 
 
 def cell_text(value: object) -> str | None:
-    """Return a cell as text: a file that is damaged, or another's, may have any type and any text in any column."""
+    """Return a cell as text: a damaged or a foreign file may have any type and any text in any column."""
     return None if value is None else make_printable(value if isinstance(value, str) else repr(value))[:_MAX_TEXT]
 
 
 def read_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run's cells tell of it, by the names of RunEntry: all but its figures."""
+    """Return the values of a run's cells by the names of RunEntry: all but its figures."""
     reason = cell_text(cells["reason"])
     return {
         "number": cells["number"],
@@ -269,7 +194,7 @@ def _read_reason(text: str | None) -> Reason | None:
 
 
 def _order(query: RunQuery) -> str:
-    """Return the clause to sort by, if any. Runs with the same key have the newest first in either order.
+    """Return the clause to sort by, if any. Of runs with the same key the newest comes first, in either order.
 
     Numbers alone are sorted by Python: SQLite would read the whole table instead of an index.
     """
@@ -279,7 +204,7 @@ def _order(query: RunQuery) -> str:
 
 
 def _contains(column: str, place: str) -> str:
-    """Return a condition: the column has the parameter as a part, in upper or lower case."""
+    """Return a condition: the column contains the parameter, in upper or lower case."""
     folded = f"length(CAST({column} AS BLOB)) <> length({column}) AND instr(fold({column}), {place})"
     return f"instr(lower({column}), {place}) OR {folded}"
 
@@ -294,86 +219,24 @@ def _fold(value: object) -> str:
 
 
 def _unindexed_source(connection: LogConnection) -> str:
-    """Return a subquery in place of the table, for a file that has not all digests."""
-    connection.create_function("digest", 2, _digest_value, deterministic=True)
-    known = [name for name in _COLUMNS if name not in DIGEST_COLUMNS]
-    digests = [
-        f"CASE WHEN brief IS NULL THEN digest(document, {place}) ELSE {name} END AS {name}"
-        for place, name in enumerate(DIGEST_COLUMNS)
+    """Return a subquery in place of the table, for a file without all briefs."""
+    connection.create_function("brief_value", 2, _brief_value, deterministic=True)
+    known = [name for name in _COLUMNS if name not in BRIEF_COLUMNS]
+    briefs = [
+        f"CASE WHEN brief IS NULL THEN brief_value(document, {place}) ELSE {name} END AS {name}"
+        for place, name in enumerate(BRIEF_COLUMNS)
     ]
-    return f"(SELECT {', '.join([*known, *digests])} FROM runs)"  # noqa: S608 (names of ours)
+    return f"(SELECT {', '.join([*known, *briefs])} FROM runs)"  # noqa: S608 (names of ours)
 
 
-def _digest_value(text: object, index: int) -> str | float | None:
+def _brief_value(text: object, index: int) -> str | float | None:
     document = load_document(text)
-    return None if document is None else digest_row(document)[index]
+    return None if document is None else brief_row(document)[index]
 
 
 def _entry(row: tuple[Any, ...]) -> RunEntry:
     cells = dict(zip(_COLUMNS, row[:-1], strict=True))
-    digest = tuple(cells[name] for name in DIGEST_COLUMNS)
+    brief = tuple(cells[name] for name in BRIEF_COLUMNS)
     document = load_document(row[-1])
-    figures = read_digest(digest if document is None else digest_row(document))
+    figures = read_brief(brief if document is None else brief_row(document))
     return RunEntry(**read_cells(cells), figures=figures)
-
-
-def digest_row(document: object) -> DigestRow:
-    """Return the values of DIGEST_COLUMNS for a document; the same settings in a row are one."""
-    brief = RunBrief.of(document)
-    turns = (ListedSettings(each.direction, each.sessions, each.window_bytes) for each in brief.stretches)
-    stretches = tuple(settings for settings, _ in groupby(turns))
-    rest = replace(brief, stretches=stretches, mbit_s=None, transactions_s=None, percent=None)
-    text = json.dumps(encode(rest), separators=(",", ":"))
-    return text, brief.mbit_s, brief.transactions_s, brief.percent
-
-
-def read_digest(row: tuple[Any, ...]) -> RunBrief:
-    """Return what a list shows."""
-    brief, *rates = row
-    found = RunBrief.of(load_document(brief))
-    known = (rate if is_number(rate) else None for rate in rates)
-    return RunBrief(found.plan, found.stretches, found.responsiveness, *known)
-
-
-def load_document(text: object) -> dict[str, Any] | None:
-    """Return the document of a cell; None if it is missing or damaged."""
-    try:
-        value = json.loads(text) if isinstance(text, str) and len(text) <= _MAX_DOCUMENT else None
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def add_digests(path: Path) -> bool:
-    """Give the runs of an older linkgauge their digests, in pieces with pauses; return whether any lacked one.
-
-    Raises RunLogError.
-    """
-    with open_for_writing(path) as connection:
-        if not lacks_digests(connection):
-            return False
-        while _add_piece(connection):
-            pass
-    return True
-
-
-def lacks_digests(connection: LogConnection) -> bool:
-    """Return whether a run lacks its digest, which an older linkgauge did not write."""
-    sql = "SELECT EXISTS (SELECT 1 FROM runs WHERE brief IS NULL AND document IS NOT NULL)"
-    return connection.execute(sql).fetchone() == (1,)
-
-
-def _add_piece(connection: LogConnection) -> bool:
-    """Give some runs their digests; return False if none is left."""
-    began = time.monotonic()
-    sql = "SELECT number, document FROM runs WHERE brief IS NULL AND document IS NOT NULL LIMIT ?"
-    rows = connection.execute(sql, (_PIECE,))
-    digests = [(*digest_row(load_document(text)), number) for number, text in rows]
-    connection.execute("BEGIN IMMEDIATE")
-    connection.executemany(
-        "UPDATE runs SET brief = ?, mbit_s = ?, transactions_s = ?, percent = ? WHERE number = ?", digests
-    )
-    connection.execute("COMMIT")
-    if digests:
-        pause_after(began)
-    return bool(digests)

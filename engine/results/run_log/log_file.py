@@ -1,11 +1,11 @@
-"""The run log's file: how it is opened, what its connections may take, and the explanation of its errors.
+"""The run log's file: how it is opened, the limits of its connections, and the explanation of its errors.
 
-Write-ahead logging lets one process write a run while others read; `synchronous = NORMAL` is enough for what
-was committed to survive the death of the process, and does not make the disk wait for each sample. The log names
-hosts and people's notes about them: its files are the owner's alone.
+Write-ahead logging lets one process write a run while others read. With `synchronous = NORMAL`, committed entries
+survive the death of the process, and no sample waits for the disk. The log names hosts and has the user's notes
+about them, so that only the owner can read its files.
 
-The file may be one that somebody sent. So nothing in it is carried out (layouts.py compares its tables with ours
-before anything is read), and whatever its pages claim, a statement has a limit of time and of memory, ends at
+The file may be one that somebody sent. So linkgauge carries out nothing in it: table_schema.py compares its tables
+with ours before anything is read. Whatever its pages claim, a statement has a limit of time and of memory, ends at
 Ctrl-C, and gives no more rows than the file has room for.
 """
 
@@ -22,13 +22,13 @@ from typing import Any, Final
 
 from ...host.saved_files import create_private_directory, create_private_file, restrict_to_owner
 from ...model.errors import RunLogError, RunLogFull, RunLogLocked, explain_os_error, make_printable
-from .layouts import Layout, add_what_is_missing, prepare_layout, read_layout, read_pragma
+from .table_schema import SchemaGaps, fill_gaps_for_reading, find_gaps, prepare_schema, read_pragma
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 _JOURNAL_SUFFIX: Final = "-journal"
 _SUFFIXES: Final = ("-wal", "-shm", _JOURNAL_SUFFIX)  # SQLite makes the others with the mode of the first
 LOCK_WAIT_S: Final = 10.0  # another process's commit takes milliseconds; a disk that hangs takes longer
-_PREPARE_S: Final = 1.0  # what is locked for longer is prepared by the writer, which can wait
+_PREPARE_S: Final = 1.0  # a file that is locked for longer is prepared by the writer, which can wait
 _WAL_BYTES: Final = 4 << 20  # the size that the file of the write-ahead log is cut to when it has been written back
 
 MAX_VALUE_BYTES: Final = 8 << 20  # the largest are documents and blocks, of some megabytes at most
@@ -45,9 +45,9 @@ _PRAGMAS: Final = (
     "synchronous = NORMAL",
     f"journal_size_limit = {_WAL_BYTES}",
 )
-# Of the processor's time, which a slow disk does not take: that of a sorted list of 50,000 runs without digests.
+# CPU time, which a slow disk does not take: enough for a sorted list of 50,000 runs without briefs.
 _STATEMENT_S: Final = 20.0
-_OPENING_S: Final = 2.0  # SQLite reads what tables there are, which is done in a millisecond
+_OPENING_S: Final = 2.0  # SQLite reads the schema in a millisecond
 _STEPS: Final = 50_000  # of SQLite's machine between two looks at the time: some milliseconds
 _MIN_ROW_BYTES: Final = 6
 _SUPER_JOURNAL: Final = bytes.fromhex("d9d505f920a163d7")  # the end of a journal that names another file
@@ -107,7 +107,7 @@ def is_lock_error(error: Exception) -> bool:
 
 
 def _code(error: Exception) -> int:
-    """Return SQLite's code of an error; -1 for those that the Python module makes itself."""
+    """Return SQLite's code of an error; -1 for an error that the Python module makes itself."""
     code = sqlite3.SQLITE_NOMEM if isinstance(error, MemoryError) else getattr(error, "sqlite_errorcode", None)
     return code & 0xFF if isinstance(code, int) else -1
 
@@ -116,12 +116,12 @@ class LogConnection(sqlite3.Connection):
     """A connection with explicit transactions, and with a limit for the time of each statement.
 
     Attributes:
-        layout: what the file lacked when it was opened; None without any table.
+        gaps: the missing parts of the file when it was opened; None without any table.
         limit_s: the limit for a statement.
-        is_late: whether a statement was ended by the limit, and not by Ctrl-C.
+        is_late: whether the limit, and not Ctrl-C, ended a statement.
     """
 
-    layout: Layout | None = None
+    gaps: SchemaGaps | None = None
     limit_s = _OPENING_S
     is_late = False
     _began_s = math.inf
@@ -129,7 +129,7 @@ class LogConnection(sqlite3.Connection):
     @property
     def is_current(self) -> bool:
         """Whether the file has all tables, columns and indexes of this version."""
-        return self.layout is not None and self.layout.is_current
+        return self.gaps is not None and self.gaps.is_current
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """Execute a statement, with the limit of time for it and for its rows."""
@@ -137,12 +137,12 @@ class LogConnection(sqlite3.Connection):
         return super().execute(sql, parameters)
 
     def execute_long(self, sql: str) -> None:
-        """Execute what takes the longer the larger the file is. Ctrl-C ends it."""
+        """Execute a statement whose time grows with the file. Ctrl-C ends it."""
         self._began_s = math.inf
         super().execute(sql)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Iterate over rows. Raises sqlite3.Error at more than the file has room for: a page can lead to itself."""
+        """Iterate over rows. Raises sqlite3.Error if they exceed the file's room: a page can lead to itself."""
         room = read_pragma(self, "page_count") * read_pragma(self, "page_size") // _MIN_ROW_BYTES
         for count, row in enumerate(self.execute(sql, parameters)):
             if count > room:
@@ -152,7 +152,7 @@ class LogConnection(sqlite3.Connection):
             yield row
 
     def is_over(self) -> bool:
-        """Return whether the statement has to end. Where Ctrl-C raises an error here, SQLite ends it as well."""
+        """Return whether the statement has to end. If Ctrl-C raises an error here, SQLite ends it as well."""
         self.is_late = time.thread_time() - self._began_s > self.limit_s
         return self.is_late
 
@@ -165,7 +165,8 @@ class LogConnection(sqlite3.Connection):
 def _connect(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool = False) -> LogConnection:
     """Return a connection that waits for a lock for `busy_s`. Raises RunLogError or sqlite3.Error.
 
-    It is for the thread that calls this. With `any_thread`, others may use it in turn, and the caller sees to that.
+    It is for the calling thread. With `any_thread`, other threads may use it too, if the caller lets only one at a
+    time.
     """
     _check_journal(path)
     connection = sqlite3.connect(
@@ -178,7 +179,7 @@ def _connect(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool = Fals
         connection.set_progress_handler(connection.is_over, _STEPS)
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
-        connection.layout = read_layout(path, connection)
+        connection.gaps = find_gaps(path, connection)
         connection.limit_s = _STATEMENT_S
     except BaseException:
         connection.close()
@@ -187,7 +188,7 @@ def _connect(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool = Fals
 
 
 def _check_journal(path: Path) -> None:
-    """Raise RunLogError for a rollback journal that names another file, as ours never do: SQLite may delete it."""
+    """Raise RunLogError if a rollback journal names another file: SQLite may delete it, and ours never do."""
     journal = path.with_name(path.name + _JOURNAL_SUFFIX)
     with contextlib.suppress(OSError):
         if not journal.is_file():
@@ -205,7 +206,7 @@ def connect_for_writing(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: 
         create_private_file(path.resolve())
     connection = _connect(path, busy_s, any_thread=any_thread)
     try:
-        connection.layout = prepare_layout(path, connection, connection.layout)
+        connection.gaps = prepare_schema(path, connection, connection.gaps)
     except BaseException:
         connection.close()
         raise
@@ -226,18 +227,18 @@ def _closing(path: Path, connect: Callable[[], LogConnection]) -> Generator[LogC
 
 @contextlib.contextmanager
 def open_for_reading(path: Path, busy_s: float = LOCK_WAIT_S) -> Generator[LogConnection | None]:
-    """Open a log for the duration of the context; None if there is none yet. Raises RunLogError.
+    """Open a log for the duration of the context; None if there is no log yet. Raises RunLogError.
 
-    One of an older linkgauge stays as it is. What it lacks is there for this connection alone, and empty.
+    A file of an older linkgauge stays as it is. Its missing parts are there for this connection alone, and empty.
     """
     if not _exists(path):
         yield None
         return
     with _closing(path, lambda: _connect(path, busy_s)) as connection:
-        if connection.layout is None:
+        if connection.gaps is None:
             yield None
             return
-        add_what_is_missing(connection, connection.layout)
+        fill_gaps_for_reading(connection, connection.gaps)
         yield connection
 
 
@@ -251,8 +252,8 @@ def open_for_writing(path: Path) -> Generator[LogConnection]:
 def prepare_log(path: Path, *, create: bool) -> None:
     """Check that the file is a run log of a supported version; create or upgrade it if necessary.
 
-    Without `create`, the file is only checked, and may be missing. With it, a file that another process has locked
-    stays as it is: whoever writes to it prepares it first (`prepare_layout`). Raises RunLogError.
+    Without `create`, the file is only checked, and may be missing. With `create`, a file that another process has
+    locked stays as it is: the writer prepares it before its first entry. Raises RunLogError.
     """
     if create:
         try:

@@ -1,11 +1,11 @@
 """Deletion of runs in pieces, and the space that it gives back to the disk.
 
-The rows of the runs go first, in one transaction with a note of what is to follow; then their events, in
-transactions of some milliseconds with pauses between them, so that no other process waits long for the lock. What a
-process that is killed leaves behind is deleted by the next one.
+The rows of the runs go first, in one transaction that also notes the runs in `removals`. Then their events go, in
+transactions of some milliseconds with pauses between them, so that no other process waits long for the lock. If the
+process is killed, the next deletion completes its work.
 
 A new file gives freed pages back in pieces (`auto_vacuum = INCREMENTAL`). A file of an older linkgauge has to be
-rewritten once for that: when little of it is left, or when the caller allows that other processes wait.
+rewritten once for that: if it has become small, or if the caller lets other processes wait.
 """
 
 import contextlib
@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from .layouts import read_pragma
 from .log_file import LogConnection, is_lock_error, open_for_writing
+from .table_schema import read_pragma, transaction
 
 _INCREMENTAL: Final = 2
 _PIECE_S: Final = 0.02  # of the lock at a time
@@ -39,7 +39,7 @@ def file_size(path: Path) -> int:
 
 
 def run_sizes(connection: LogConnection) -> dict[str, int]:
-    """Return the bytes that the deletion of each run frees at least. A file of only rows is read whole."""
+    """Return the minimum of bytes that the deletion of each run frees. A file without blocks is read whole."""
     sql = (
         "SELECT runs.id, sum(size) FROM runs JOIN ("
         "SELECT id AS run_id, coalesce(length(document), 0) AS size FROM runs "
@@ -62,16 +62,16 @@ def remove_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False) ->
         RunLogError: The file cannot be used.
     """
     with open_for_writing(path) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.executemany("INSERT OR IGNORE INTO removals (run_id) VALUES (?)", [(run,) for run in run_ids])
-        connection.executemany("DELETE FROM runs WHERE id = ?", [(run,) for run in run_ids])
-        connection.execute("COMMIT")
+        with transaction(connection):
+            runs = [(run_id,) for run_id in run_ids]
+            connection.executemany("INSERT OR IGNORE INTO removals (run_id) VALUES (?)", runs)
+            connection.executemany("DELETE FROM runs WHERE id = ?", runs)
         _remove_events(connection)
         give_back(connection, rewrite=rewrite)
 
 
 def _remove_events(connection: LogConnection) -> None:
-    """Delete the events of all runs whose removal has begun, also of those that another process left."""
+    """Delete the events of all runs in `removals`, also if another process has noted them."""
     while row := connection.execute("SELECT rowid, run_id FROM removals LIMIT 1").fetchone():
         removal, run_id = row
         for table in ("events", "blocks"):
@@ -89,7 +89,7 @@ def _remove_events(connection: LogConnection) -> None:
 
 
 def give_back(connection: LogConnection, *, rewrite: bool, deadline: float = math.inf) -> None:
-    """Give free pages back to the disk, until the deadline. A disk that is too full for that is no error.
+    """Give free pages back to the disk, until the deadline. A disk that is too full for that is not an error.
 
     Args:
         connection: A connection without a transaction.
@@ -100,11 +100,11 @@ def give_back(connection: LogConnection, *, rewrite: bool, deadline: float = mat
         if read_pragma(connection, "auto_vacuum") == _INCREMENTAL:
             _give_back_in_pieces(connection, deadline)
         elif deadline < math.inf:
-            return  # it would be rewritten
+            return  # a rewriting cannot be interrupted
         elif rewrite or used_bytes(connection) <= _MAX_REWRITTEN_BYTES:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute_long("VACUUM")
-        # A transaction that begins while another process reads leaves the pages to that one's checkpoint.
+        # While another process reads, the pages are left to the checkpoint of that process.
         connection.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_BUSY_MS}")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except sqlite3.Error as error:
@@ -118,27 +118,27 @@ def _give_back_in_pieces(connection: LogConnection, deadline: float) -> None:
     left, before = read_pragma(connection, "freelist_count"), math.inf
     while 0 < left < before and time.monotonic() < deadline:  # a damaged file may claim pages that are not free
         began = time.monotonic()
-        # It frees a page a step, and has no columns: execute() would take one step only.
+        # Each step frees a page. execute() would take only one step, because there are no columns.
         connection.executescript(f"PRAGMA incremental_vacuum({pages})")
         pages = _rest(began, pages)
         left, before = read_pragma(connection, "freelist_count"), left
 
 
 def used_bytes(connection: LogConnection) -> int:
-    """Return the bytes of the file without free pages: its size once those are given back."""
+    """Return the bytes of the file without free pages: its size after `give_back`."""
     pages = read_pragma(connection, "page_count") - read_pragma(connection, "freelist_count")
     return pages * read_pragma(connection, "page_size")
 
 
 def pause_after(began: float) -> float:
-    """Let others have the lock after a piece that began then; return how long it took."""
+    """Let other processes have the lock after a piece that began then; return how long the piece took."""
     spent_s = time.monotonic() - began
     time.sleep(max(_MIN_PAUSE_S, _PAUSE * spent_s))
     return spent_s
 
 
 def _rest(began: float, amount: int) -> int:
-    """Let others have the lock; return the amount for the next piece by the time that this one took."""
+    """Let other processes have the lock; return the amount of the next piece, by the time of this one."""
     spent_s = pause_after(began)
     return max(
         _FIRST_ROWS, min(_MAX_ROWS, 2 * amount if spent_s < _PIECE_S / 2 else int(amount * _PIECE_S / spent_s))

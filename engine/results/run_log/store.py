@@ -1,7 +1,7 @@
 """The run log: stores every event of every run in one SQLite file, and reads them back.
 
-Writing never blocks or ends a run: a separate thread writes the queued events, and failures become `problem`, a
-text for the user. Several processes may use the same log at once.
+Writing never blocks or ends a run: a separate thread writes the queued events. A failure becomes `problem`, a text
+for the user. Several processes may use the same log at once.
 """
 
 import difflib
@@ -20,22 +20,15 @@ from ...host.process_identity import is_process_alive, saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
 from ...model.events import Ended, Event, Sampled, Started
 from ...model.serialization import make_printable
-from .entries import EventEntry, EventsEntry, SqlParameters, SqlStatement
-from .event_pages import decode_event, event_text, event_texts, read_page, thinned_until
-from .labels import truncate_label, validate_label, validate_note
+from .label_validation import truncate_label, validate_label, validate_note
 from .listing import (
-    DIGEST_COLUMNS,
     ID_BEGINS,
-    RunBrief,
     RunEntry,
     RunNumbers,
     RunQuery,
-    add_digests,
     cell_text,
     count_runs,
-    digest_row,
     find_numbers,
-    load_document,
     newest_of_peers,
     newest_with_beginning,
     read_cells,
@@ -44,6 +37,9 @@ from .listing import (
 )
 from .log_file import RUN_LOG_FILE_NAME, LogConnection, open_for_reading, open_for_writing, prepare_log
 from .removal import file_size, remove_runs, run_sizes, used_bytes
+from .run_brief import BRIEF_COLUMNS, RunBrief, add_briefs, brief_row, load_document
+from .stored_events import decode_event, event_text, event_texts, read_page, thinned_until
+from .write_backlog import EventEntry, EventsEntry, SqlParameters, SqlStatement
 from .writer import CLOSE_S, MAX_WAITING_BYTES, LogWriter
 
 if TYPE_CHECKING:
@@ -113,11 +109,11 @@ class RunLog:
 
     @property
     def problem(self) -> str | None:
-        """The reason why the last run that failed to be written is incomplete; None without failures."""
+        """The reason why the last run that could not be written is incomplete; None without failures."""
         return self._writer.problem
 
     def together(self) -> AbstractContextManager[None]:
-        """Store all of this block at once: for a run that is over."""
+        """Store everything in this block at once: for a run that is over."""
         return self._writer.together()
 
     def begin(
@@ -128,9 +124,9 @@ class RunLog:
         Args:
             run_id: A name from `new_run_id`.
             preset_id: The preset that the run is judged by; empty for none.
-            peer: The far end, as it was written.
-            label: The user's name for the run; cut to its limit.
-            group: The name of the series that the run belongs to; cut as well.
+            peer: The far end, as the user wrote it.
+            label: The user's name for the run, which is cut to its limit.
+            group: The name of the run's series, which is cut as well.
         """
         self._next[run_id] = 0
         words = (make_printable(preset_id), make_printable(peer), truncate_label(label), truncate_label(group))
@@ -148,13 +144,13 @@ class RunLog:
         self._note(run_id, event)
 
     def add_all(self, run_id: str, events: Sequence[Event], texts: Sequence[str | None] = ()) -> None:
-        """Store the events of a run that has begun, and is over: faster than one by one.
+        """Store all events of a run that has begun and is over: this is faster than one by one.
 
         Args:
             run_id: The run.
             events: All its events.
-            texts: The first events as JSON, where the caller has that; None for an event that is to be encoded.
-                A text that is not one line of printable ASCII is not used.
+            texts: The first events as JSON, if the caller has that; None for an event that is to be encoded. A text
+                that is not one line of printable ASCII is not used.
         """
         first = self._next.get(run_id)
         if first is None:
@@ -166,7 +162,7 @@ class RunLog:
             self._note(run_id, event)
 
     def _note(self, run_id: str, event: Event) -> None:
-        """Store what a list of runs needs of an event."""
+        """Store the values of an event that a list of runs shows."""
         if isinstance(event, Started):
             started_utc = make_printable(event.started_utc)
             sql = "UPDATE runs SET started_utc = ? WHERE id = ?"
@@ -179,13 +175,13 @@ class RunLog:
             )
 
     def finish(self, run_id: str, verdict: str, document: dict[str, Any]) -> None:
-        """Store a run's verdict and document. Later events of the run are ignored."""
+        """Store a run's verdict and document, and ignore later events of it."""
         if self._next.pop(run_id, None) is not None:
-            assignments = ", ".join(f"{name} = ?" for name in ("verdict", "document", *DIGEST_COLUMNS))
+            assignments = ", ".join(f"{name} = ?" for name in ("verdict", "document", *BRIEF_COLUMNS))
             sql = f"UPDATE runs SET {assignments} WHERE id = ?"  # noqa: S608 (names of ours)
 
             def parameters() -> SqlParameters:
-                return (verdict, json.dumps(document), *digest_row(document), run_id)
+                return (verdict, json.dumps(document), *brief_row(document), run_id)
 
             self._writer.put(SqlStatement(run_id, sql, parameters, is_last=True))
 
@@ -198,17 +194,17 @@ class RunLog:
         return file_size(self.path)
 
     def used_bytes(self) -> int:
-        """Return the part of the size that deleted runs do not still occupy."""
+        """Return the size without the space of deleted runs."""
         return self._read(used_bytes, 0)
 
     def run_sizes(self) -> dict[str, int]:
-        """Return the bytes that the deletion of each run frees at least."""
+        """Return the minimum of bytes that the deletion of each run frees."""
         return self._read(run_sizes, {})
 
     def list_runs(self) -> list[RunRecord]:
         """Return all runs with their documents, the newest first. Raises RunLogError, as all reading methods do.
 
-        That takes as much memory as all documents: `find_runs` and `read_entries` are for lists.
+        All documents are in memory at once. For lists, use `find_runs` and `read_entries`.
         """
         return self._rows("ORDER BY number DESC")
 
@@ -232,7 +228,7 @@ class RunLog:
         return self._read(lambda connection: find_numbers(connection, query), ())
 
     def read_entries(self, numbers: RunNumbers) -> list[RunEntry]:
-        """Return the entries of runs, in the order of their numbers. Runs that are gone are left out."""
+        """Return the entries of runs, in the order of their numbers. Deleted runs are left out."""
         return self._read(lambda connection: read_entries(connection, numbers), [])
 
     def entries(self, numbers: RunNumbers) -> Iterator[RunEntry]:
@@ -248,12 +244,12 @@ class RunLog:
         """Return the runs of a series, the newest first."""
         return self._rows("WHERE grp = ? ORDER BY number DESC", (group,))
 
-    def add_digests(self) -> bool:
+    def add_briefs(self) -> bool:
         """Prepare the runs of an older linkgauge for lists, in pieces; return whether there were any."""
-        return add_digests(self.path) if self.size_bytes() else False
+        return add_briefs(self.path) if self.size_bytes() else False
 
     def find(self, text: str) -> RunRecord:
-        """Return the run with an id, or with an unambiguous beginning of it."""
+        """Return the run with an id, or the only run whose id begins so."""
         matches = self._rows("WHERE id = ?", (text,)) if text else []
         if matches:
             return matches[0]
@@ -279,7 +275,7 @@ class RunLog:
         return self._read(read, [])
 
     def events(self, run_id: str) -> Iterator[Event]:
-        """Iterate over the events of a run, in order; those of a crashed run end early."""
+        """Iterate over the events of a run, in order; a crashed run has no last ones."""
         self._flush_for_reading()
         number = 0
         marks: set[int | None] = set()
@@ -291,7 +287,7 @@ class RunLog:
     def set_label(self, run_id: str, label: str | None) -> None:
         """Set the label of a run, even of an active one; None removes it.
 
-        Raises RunLogError, and PlanError if the text is too long. So does `set_note`.
+        Raises RunLogError, and PlanError if the text is too long, as `set_note` does.
         """
         self._set("UPDATE runs SET label = ? WHERE id = ?", run_id, validate_label(label))
 
@@ -306,8 +302,8 @@ class RunLog:
     def delete_all(self, run_ids: Sequence[str], *, rewrite: bool = False) -> None:
         """Delete runs, in pieces; raise RunLogError, before any is deleted, as `delete` does.
 
-        The file becomes smaller. With `rewrite` also one of an older linkgauge that is large: for that, other
-        processes that want to write have to wait.
+        The file becomes smaller. A large file of an older linkgauge becomes smaller only with `rewrite`: meanwhile
+        other processes cannot write.
         """
         absent = [(run_id, None, None) for run_id in run_ids]
         for run_id, owner, reason in self._read(lambda connection: _owners(connection, run_ids), absent):
@@ -318,9 +314,9 @@ class RunLog:
         remove_runs(self.path, run_ids, rewrite=rewrite)
 
     def thinnable_runs(self, *, with_damaged: bool = True) -> "list[ThinnableRun]":
-        """Return the runs whose samples can be merged to one per second, the oldest first. None is active.
+        """Return the ended runs whose samples can be merged to one per second, the oldest first.
 
-        `with_damaged` includes those that an earlier attempt found damaged.
+        `with_damaged` includes runs that an earlier attempt found damaged.
         """
         from .thinning import thinnable_runs
 
@@ -331,12 +327,12 @@ class RunLog:
 
         Args:
             run_ids: The runs, in this order.
-            rewrite: Let a large file of an older linkgauge become smaller, too, as `delete_all` does.
-            deadline: The time of the monotonic clock from which on no piece begins; what is left is for the next
-                call. With a deadline, a locked file is not waited for.
+            rewrite: Let a large file of an older linkgauge become smaller too, as `delete_all` does.
+            deadline: The time of the monotonic clock after which no piece begins; the next call does the rest. With
+                a deadline, this does not wait for a locked file.
 
         Raises:
-            RunLogError: The log cannot be used. A damaged run is a problem of the result.
+            RunLogError: The log cannot be used. Damaged runs are in the result's `problems`.
         """
         from .thinning import thin_runs
 
@@ -354,8 +350,8 @@ class RunLog:
     def close(self, on_wait: Callable[[str], None] | None = None, timeout_s: float = CLOSE_S) -> None:
         """Write the queue and end the thread. A second call has no effect.
 
-        If another process has locked the file, call `on_wait` with a text and wait for up to `timeout_s`; what
-        could not be written then is named in `problem`.
+        If another process has locked the file, call `on_wait` with a text and wait for up to `timeout_s`. Then
+        `problem` names the runs that could not be written.
         """
         self._writer.close(on_wait, timeout_s)
 
@@ -366,13 +362,13 @@ class RunLog:
         self.close()
 
     def _read(self, read: Callable[[LogConnection], T], nothing: T) -> T:
-        """Return what a function reads; `nothing` if there is no log yet."""
+        """Return the result of a reading function; `nothing` if there is no log yet."""
         self._flush_for_reading()
         with open_for_reading(self.path) as connection:
             return nothing if connection is None else read(connection)
 
     def _rows(self, how: str, parameters: SqlParameters = ()) -> list[RunRecord]:
-        """Return the runs of a condition."""
+        """Return the runs that a condition selects."""
         return self._read(lambda connection: [_row(row) for row in connection.rows(_SELECT + how, parameters)], [])
 
     def _exact(self, run_id: str) -> RunRecord:
@@ -387,15 +383,13 @@ class RunLog:
     def _set(self, sql: str, run_id: str, value: str | None) -> None:
         self._exact(run_id)
         with open_for_writing(self.path) as connection:
-            connection.execute("BEGIN IMMEDIATE")
             connection.execute(sql, (value, run_id))
-            connection.execute("COMMIT")
 
     def _page(self, run_id: str, number: int, marks: set[int | None]) -> list[tuple[int, str]]:
-        """Return the next events, from the one with this number on; none after the last.
+        """Return the next events, from this number on; none after the last.
 
-        Numbers change where samples are merged: `marks` has what `thinned` was so far. Raises RunLogError if it is
-        not the same.
+        Numbers change when samples are merged. So `marks` has the values of `thinned` so far; RunLogError if they
+        differ.
         """
         # A connection for each page: a reader that stops half-way leaves nothing open.
         with open_for_reading(self.path) as connection:
@@ -409,7 +403,7 @@ class RunLog:
         return rows
 
     def _flush_for_reading(self) -> None:
-        """Write the queue, but do not wait for a locked file: what is written can be read."""
+        """Write the queue, but do not wait for a locked file: the events in it can be read."""
         self._writer.flush(_FLUSH_S, unless_locked=True)
 
 
@@ -423,7 +417,7 @@ def _ids(connection: LogConnection, how: str, parameters: SqlParameters) -> list
 
 
 def _owners(connection: LogConnection, run_ids: Sequence[str]) -> list[tuple[str, str | None, str | None]]:
-    """Return the runs with their owners and the reasons of their ends; without an owner, a run is not stored."""
+    """Return runs with their owners and the reasons of their ends; the owner of a missing run is None."""
     found: list[tuple[str, str | None, str | None]] = []
     for run_id in run_ids:
         row = connection.execute("SELECT owner, reason FROM runs WHERE id = ?", (run_id,)).fetchone()
@@ -432,7 +426,7 @@ def _owners(connection: LogConnection, run_ids: Sequence[str]) -> list[tuple[str
 
 
 def _read_records(connection: LogConnection, numbers: RunNumbers) -> list[RunRecord | None]:
-    """Return the first runs, as many as fit into memory, but one at least; None for one that is gone."""
+    """Return the first runs, at least one, and as many as fit into memory; None for a deleted one."""
     records: list[RunRecord | None] = []
     size = 0
     for number in numbers:
@@ -451,7 +445,7 @@ def _row(row: tuple[Any, ...]) -> RunRecord:
 
 
 def _document(text: object) -> dict[str, Any] | None:
-    """Return a run's document; None if it is missing or damaged, as it can be rebuilt from the events."""
+    """Return a run's document; None if it is missing or damaged: the events can rebuild it."""
     try:
         value = load_document(text)
         return None if value is None else _printable(value)

@@ -1,12 +1,12 @@
 """Thinning of old runs: their samples are merged to one per end and second, and the space is given back.
 
-It goes window by window: some blocks, or rows of an older linkgauge, are replaced by one block of the merged events
-in a transaction of some milliseconds, with pauses, as removal.py does it. Samples of a second that has not ended
-with the window are left for the next one. The run's row says how far it has come: a process that is killed loses
-nothing, the next one continues there, and a run that is thinned is not read again. An older linkgauge reads what is
-left, and ignores that column.
+It works window by window. A transaction of some milliseconds replaces some blocks, or rows of an older linkgauge,
+by one block of the merged events. Pauses follow, as in removal.py. Samples of a second that has not ended with the
+window are left for the next window. The column `thinned` of the run says how far it has come: if the process is
+killed, the next one continues there, and a thinned run is not read again. An older linkgauge reads the merged
+events and ignores the column.
 
-A run of less than a minute stays as it is: its confidence interval needs its intervals, and it takes some kB.
+A run of less than a minute stays as it is: its confidence interval needs its intervals, and it takes only some kB.
 """
 
 import logging
@@ -25,10 +25,11 @@ from ...model.plan import SECOND_NS, Plan
 from ..meter import may_end_silent
 from ..sample_merging import SampleMerger
 from .event_blocks import pack_events
-from .event_pages import decode_event, encode_event, read_page, thinned_until
-from .layouts import COMPLETE
 from .log_file import LogConnection, open_for_reading, open_for_writing
 from .removal import give_back, pause_after, used_bytes
+from .stored_events import decode_event, encode_event, read_page, replace_events, thinned_until
+from .table_schema import COMPLETE, transaction
+from .write_backlog import Block
 
 _DAMAGED: Final = -2  # in place of COMPLETE
 _MIN_NS: Final = 60 * SECOND_NS
@@ -42,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ThinnableRun:
-    """A run that has ended and whose samples can be merged; `is_named` means that it has a label or a note."""
+    """An ended run whose samples can be merged; `is_named` means that it has a label or a note."""
 
     run_id: str
     started_utc: str | None
@@ -51,7 +52,7 @@ class ThinnableRun:
 
 @dataclass(frozen=True, slots=True)
 class Thinning:
-    """How many runs were thinned, the bytes that this freed, and the damage that was found."""
+    """The number of thinned runs, the bytes that this freed, and the damage that was found."""
 
     runs: int = 0
     freed_bytes: int = 0
@@ -60,16 +61,16 @@ class Thinning:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Events in a row with their numbers; `is_last` means that the run has no further ones."""
+    """Successive events with their numbers; `is_last` means that the run has no further events."""
 
     rows: list[tuple[int, str]]
     is_last: bool
 
 
 def thinnable_runs(connection: LogConnection, *, with_damaged: bool) -> list[ThinnableRun]:
-    """Return the runs that have ended and have detail to lose, the oldest first.
+    """Return the ended runs whose samples may be merged, the oldest first.
 
-    Some may turn out to have none, which takes their events to know.
+    Only the events of a run show whether they can be.
     """
     sql = (
         "SELECT id, started_utc, label, note, reason, owner, thinned AS state, "
@@ -90,10 +91,10 @@ def thin_runs(path: Path, run_ids: Sequence[str], *, rewrite: bool = False, dead
 
     Args:
         path: The file of the run log.
-        run_ids: The runs, in this order; those that are active are left out.
+        run_ids: The runs, in this order; active ones are left out.
         rewrite: Rewrite a file of an older linkgauge even if that takes long.
-        deadline: The time of the monotonic clock from which on no window begins. With one, a lock is no reason to
-            wait.
+        deadline: The time of the monotonic clock after which no window begins. With a deadline, this does not wait
+            for a lock.
 
     Raises:
         RunLogError: The file cannot be used.
@@ -129,7 +130,7 @@ class _RunThinning:
         self._state: int | None = None
 
     def work(self, deadline: float) -> bool:
-        """Return whether anything was merged before the deadline. Raises RunLogError for a damaged run."""
+        """Return whether any samples were merged before the deadline. Raises RunLogError for a damaged run."""
         sql = "SELECT reason, owner, thinned FROM runs WHERE id = ?"
         row = self._connection.execute(sql, (self._run_id,)).fetchone()
         if row is None or time.monotonic() >= deadline:
@@ -158,7 +159,7 @@ class _RunThinning:
         return has_merged
 
     def _merger(self, reason: object, number: int) -> SampleMerger | None:
-        """Return a merger that has passed the events before this number; None if nothing is to be merged."""
+        """Return a merger that continues at this number; None if no samples are to be merged."""
         plan = self._plan()
         if plan is None or plan.interval_ns >= SECOND_NS:
             return None
@@ -175,7 +176,7 @@ class _RunThinning:
         return started.plan if isinstance(started, Started) else None
 
     def _events_before(self, number: int) -> list[Event]:
-        """Return the events of the block before this number: they have the last index of each end."""
+        """Return the events of the block before this number, which have the last index of each end."""
         sql = "SELECT first FROM blocks WHERE run_id = ? AND first < ? ORDER BY first DESC LIMIT 1"
         row = self._connection.execute(sql, (self._run_id, number)).fetchone()
         if row is None:
@@ -197,7 +198,7 @@ class _RunThinning:
     def _replace(self, window: _Window, merger: SampleMerger) -> int | None:
         """Replace a window by its merged events; return the number of the first event that is not merged yet.
 
-        None means that another process has deleted the run or thins it: nothing is changed then.
+        None means that another process has deleted the run or thins it: then nothing is changed.
         """
         events = self._decode(window.rows)
         texts = {id(event): text for event, (_, text) in zip(events, window.rows, strict=True)}
@@ -206,25 +207,17 @@ class _RunThinning:
         rest = [texts[id(event)] for event in merged.remaining]
         next_number = last + 1 - len(rest)
         blocks = [(first, [self._text(first, event, texts) for event in merged.events]), (next_number, rest)]
-        rows = [(self._run_id, at, at + len(part) - 1, pack_events(part)) for at, part in blocks if part]
+        made = [Block(self._run_id, at, at + len(part) - 1, pack_events(part)) for at, part in blocks if part]
         began = time.monotonic()
-        self._connection.execute("BEGIN IMMEDIATE")
-        if not self._advance(COMPLETE if window.is_last else next_number):
-            self._connection.execute("ROLLBACK")
-            return None
-        self._connection.execute(
-            "DELETE FROM blocks WHERE run_id = ? AND first BETWEEN ? AND ?", (self._run_id, first, last)
-        )
-        self._connection.execute(
-            "DELETE FROM events WHERE run_id = ? AND seq BETWEEN ? AND ?", (self._run_id, first, last)
-        )
-        self._connection.executemany("INSERT INTO blocks (run_id, first, last, data) VALUES (?, ?, ?, ?)", rows)
-        self._connection.execute("COMMIT")
+        with transaction(self._connection):
+            if not self._advance(COMPLETE if window.is_last else next_number):
+                return None
+            replace_events(self._connection, self._run_id, first, last, made)
         pause_after(began)
         return next_number
 
     def _text(self, seq: int, event: Event, texts: dict[int, str]) -> str:
-        """Return an event's text: its own one if it is not changed, else one that can be read again."""
+        """Return an event's text: its stored text if it is unchanged, else one that can be decoded."""
         text = texts.get(id(event))
         if text is None:
             text = encode_event(event)
@@ -232,7 +225,7 @@ class _RunThinning:
         return text
 
     def _advance(self, state: int) -> bool:
-        """Note how far the run is thinned; return False if it is gone, or if another process has changed that."""
+        """Note how far the run is thinned; return False if it is deleted, or if another process thins it."""
         sql = "UPDATE runs SET thinned = ? WHERE id = ? AND thinned IS ?"
         if self._connection.execute(sql, (state, self._run_id, self._state)).rowcount != 1:
             return False
@@ -255,7 +248,7 @@ class _RunThinning:
             "coalesce((SELECT seq FROM events WHERE run_id = ?1 ORDER BY seq DESC LIMIT 1), -1))"
         )
         (number,) = self._connection.execute(sql, (self._run_id,)).fetchone()
-        return number if isinstance(number, int) else sys.maxsize  # the damage is found where the block is read
+        return number if isinstance(number, int) else sys.maxsize  # reading the block finds the damage
 
     def _decode(self, rows: Sequence[tuple[int, str]]) -> list[Event]:
         return [decode_event(self._path, self._run_id, seq, text) for seq, text in rows]

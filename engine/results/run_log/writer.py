@@ -1,13 +1,13 @@
 """The thread that writes the run log, so that neither a slow disk nor a locked file can block a run.
 
-Callers put entries into a queue and never wait. The thread commits them run by run, in order, a transaction for
-whatever has come meanwhile. While another process has locked the file the entries wait in memory; many events
-together become a block (event_blocks.py), so that a day of one session takes less than the limit. Where the limit
-is exceeded, or writing fails, the rest of the run is dropped and the problem is reported: the log always holds the
+Callers put entries into a queue and never wait. The thread commits them run by run, in order, in a transaction for
+all that have come meanwhile. While another process has locked the file, the entries wait in memory. Many events
+together become a block (event_blocks.py), so that a day of one session takes less than the limit. If the limit is
+exceeded, or if writing fails, the thread drops the rest of the run and reports the problem: the log always has the
 beginning of a run without a gap.
 
-Events are committed as rows at once, so that nothing is lost with the process. A block's worth of rows is then
-replaced by the block. Those of a run that is over come together, and are blocks from the start.
+Events are committed as rows at once, so that none is lost with the process. When there are enough rows for a block,
+the block replaces them. The events of a run that is over come together, and are blocks from the start.
 """
 
 import contextlib
@@ -22,7 +22,10 @@ from pathlib import Path
 from typing import Final
 
 from ...model.errors import RunLogError
-from .entries import (
+from .log_file import connect_for_writing, explain_error, is_lock_error
+from .stored_events import insert_block, replace_events
+from .table_schema import transaction
+from .write_backlog import (
     BLOCK_CHARACTERS,
     BLOCK_EVENTS,
     Backlog,
@@ -35,16 +38,15 @@ from .entries import (
     SqlStatement,
     WaitingEntry,
 )
-from .log_file import connect_for_writing, explain_error, is_lock_error
 
-# What the thread has not taken yet, because a disk hangs: two hours of both ends' samples of one session, two
-# minutes of those of 128 duplex sessions, in about 180 MB at most. An entry has the weight of some sessions.
+# The maximum weight of the queue while a disk hangs: two hours of both ends' samples of one session, or two minutes
+# of 128 duplex sessions, in about 180 MB. An entry weighs as much as some sessions.
 _MAX_QUEUED: Final = 1 << 18
 _ENTRY_WEIGHT: Final = 4
 _MAX_BATCH: Final = 1_024
 MAX_WAITING_BYTES: Final = 128 << 20  # a day of one session is 25 to 45 MB
 _MAX_WAITING_S: Final = 48 * 3600.0
-_TRANSACTION_BYTES: Final = 1 << 20  # written in some milliseconds: nobody waits longer for the lock
+_TRANSACTION_BYTES: Final = 1 << 20  # written in some milliseconds: other processes wait no longer for the lock
 _BUSY_S: Final = 0.25  # new entries wait in the queue meanwhile
 _LOCKED_AFTER_S: Final = 1.0  # other processes' commits are shorter
 CLOSE_S: Final = 75.0
@@ -54,7 +56,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A place in the queue; `reached` is set when everything before it is written or given up."""
+    """A place in the queue; `reached` is set when all entries before it are written or given up."""
 
     reached: threading.Event
     last: bool
@@ -64,7 +66,7 @@ _ENCODING_ERRORS: Final = (ValueError, TypeError, ArithmeticError, RecursionErro
 
 
 class LogWriter:
-    """Writes in the background. `on_problem` is called at most once per run, in any thread."""
+    """Writes in the background. It calls `on_problem` at most once per run, in any thread."""
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class LogWriter:
         self._queued_lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._abandoned = False  # the thread is to write nothing more
+        self._abandoned = False  # the thread writes no more
         self._given_up: set[str] = set()  # runs of which nothing more is taken
         self._backlog = Backlog()
         self._lock: tuple[float, Exception] | None = None  # since when another process has locked the file
@@ -106,7 +108,7 @@ class LogWriter:
 
     @contextlib.contextmanager
     def together(self) -> Generator[None]:
-        """Queue the entries of this block at once: a run that is over becomes one transaction, and not several.
+        """Queue the entries of this block at once: a run that is over becomes one transaction.
 
         Only one thread may have such a block.
         """
@@ -192,7 +194,7 @@ class LogWriter:
         self._tables.close()
 
     def _take(self) -> list[QueueEntry | _Mark]:
-        """Return what has come. Wait for it, but not for long while entries wait for the file."""
+        """Return the entries that have come. Wait for them, but not for long while others wait for the file."""
         batch: list[QueueEntry | _Mark] = []
         with contextlib.suppress(queue.Empty):
             item = self._queue.get(timeout=_POLL_S if self._backlog else None)
@@ -209,7 +211,7 @@ class LogWriter:
             self._queued += weight
 
     def _prepare(self, item: QueueEntry) -> None:
-        """Make the entry's values, and let it wait for its transaction."""
+        """Make the entry's values, and append it to the backlog."""
         run_id = item.run_id
         if run_id in self._given_up:
             return
@@ -232,7 +234,7 @@ class LogWriter:
             self._fail(run_id, error)
 
     def _write(self) -> None:
-        """Write what waits, in transactions of one run and of limited size, until the file is locked."""
+        """Write the backlog, in transactions of one run and of limited size, until the file is locked."""
         while self._backlog and not self._abandoned:
             entries = self._backlog.first(_TRANSACTION_BYTES)
             try:
@@ -250,20 +252,20 @@ class LogWriter:
     # Problems.
 
     def _fail(self, run_id: str, error: Exception) -> None:
-        """Drop what waits of a run, and all that may come."""
+        """Drop the waiting entries of a run, and take no more."""
         self._given_up.add(run_id)
         self._tables.forget(run_id)
         self._backlog.drop(run_id)
         self._report(f"this run is not saved from here on: {explain_error(self._path, error)}")
 
     def _refuse(self, run_id: str, why: str) -> None:
-        """Take no more entries of a run. Those that wait are still written."""
+        """Take no more entries of a run. The waiting ones are still written."""
         if run_id not in self._given_up:
             self._given_up.add(run_id)
             self._report(f"this run is not saved from here on: {self._path}: {why}")
 
     def _report_unsaved(self) -> None:
-        """Report what was still waiting at the end."""
+        """Report the entries that were still waiting at the end."""
         why = str(self._path) if self._lock is None else explain_error(self._path, self._lock[1])
         self._report(f"{self._backlog.describe()}: {why}")
 
@@ -275,7 +277,7 @@ class LogWriter:
 
 
 class _Tables:
-    """Writes entries into the file's tables. Rows that are enough for a block are replaced by it."""
+    """Writes entries into the file's tables. When there are enough rows for a block, it replaces them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -291,12 +293,12 @@ class _Tables:
                     rows = ((entry.run_id, number, text) for number, text in enumerate(entry.texts, entry.first))
                     connection.executemany(sql, rows)
                 elif isinstance(entry, Block):
-                    _insert_block(connection, entry)
+                    insert_block(connection, entry)
                 else:
                     connection.execute(entry.sql, entry.parameters)
 
     def make_blocks(self, entries: Sequence[WaitingEntry]) -> None:
-        """Note rows that are written, and replace those that are enough, or all at the end of the run."""
+        """Note written rows; replace them if there are enough, or if the run has ended."""
         for entry in entries:
             self._note_tail(entry)
         has_ended = any(isinstance(entry, BoundStatement) and entry.is_last for entry in entries)
@@ -305,7 +307,7 @@ class _Tables:
             self._replace_tail(tail, can_wait=not has_ended)
 
     def forget(self, run_id: str) -> None:
-        """Make no block of the rows of a run."""
+        """Leave the rows of a run as they are."""
         self._tails.pop(run_id, None)
 
     def close(self) -> None:
@@ -315,7 +317,7 @@ class _Tables:
                 self._connection.close()
 
     def _note_tail(self, entry: WaitingEntry) -> None:
-        """Note rows that are written, for the next block."""
+        """Note written rows for the next block."""
         if not isinstance(entry, Rows):
             return
         tail = self._tails.get(entry.run_id)
@@ -329,15 +331,13 @@ class _Tables:
     def _replace_tail(self, tail: Rows, *, can_wait: bool) -> None:
         """Replace rows by their block.
 
-        The block is made before the transaction: the file is locked for moments only. Rows that cannot be replaced
-        are tried again with the next ones, or remain: nothing is missing.
+        The block is made before the transaction, so that the file is locked only for moments. If rows cannot be
+        replaced, they are tried again with the next ones, or remain: no event is lost.
         """
         block = tail.to_block()
         try:
             with self._transaction() as connection:
-                sql = "DELETE FROM events WHERE run_id = ? AND seq BETWEEN ? AND ?"
-                connection.execute(sql, (tail.run_id, block.first, block.last))
-                _insert_block(connection, block)
+                replace_events(connection, tail.run_id, block.first, block.last, [block])
         except (sqlite3.Error, RunLogError) as error:
             _log.debug("rows of %s stay as they are: %s", tail.run_id, error)
             if can_wait and len(tail.texts) < 2 * BLOCK_EVENTS and tail.size < 2 * BLOCK_CHARACTERS:
@@ -346,26 +346,14 @@ class _Tables:
 
     @contextlib.contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
-        """Write in a transaction. The file is opened for the first one: it may have been locked until then."""
+        """Write in a transaction. The first one opens the file, which may have been locked until then."""
         if self._connection is None:
             self._connection = connect_for_writing(self._path, _BUSY_S)
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._connection):
             yield self._connection
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                with contextlib.suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-            raise
 
 
 def _weight(item: QueueEntry | _Mark) -> int:
     if isinstance(item, _Mark):
         return 0
     return _ENTRY_WEIGHT + (0 if isinstance(item, SqlStatement) else item.sessions)
-
-
-def _insert_block(connection: sqlite3.Connection, block: Block) -> None:
-    sql = "INSERT INTO blocks (run_id, first, last, data) VALUES (?, ?, ?, ?)"
-    connection.execute(sql, (block.run_id, block.first, block.last, block.data))

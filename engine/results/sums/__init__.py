@@ -1,8 +1,8 @@
 """Running sums over the samples of a run, in bounded memory.
 
 The summary, the findings, the gauges and the reports all add up samples here, so that no two of them can differ.
-A day's run is tens of millions of session samples, so none is kept: bytes, time and CPU are sums, and medians
-come from histograms, which give the same answer in whatever order the samples arrived.
+A day's run has tens of millions of session samples, so none is kept: bytes, time and CPU are sums, and medians
+come from histograms, which give the same answer for any order of the samples.
 
 Pure. It imports engine/model, `counter_sums`, `confidence`, `summary` and `udp`. Public: `sample_sum` (SampleSum,
 RecentSamples, SampleOrder) has a `receiver_sum` (ReceiverSum) and a `sender_sum` (SenderSum) of each direction and

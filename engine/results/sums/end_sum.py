@@ -1,11 +1,11 @@
-"""What one end's host spent and counted: CPU of its cores and of linkgauge, waits for a core, interface, drops."""
+"""The sums of one end's host: CPU of its cores and of linkgauge, waits for a core, interface counters, drops."""
 
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 from ...model.plan import MIB
 from ...model.samples import CORES, PART, CoreTimes, CpuWaits, HostDrops, NicCounts, OtherTests, Sample
-from ..counter_sums import core_percents, host_percent, hottest_core_percent
+from ..counter_sums import core_percents, host_percent, hottest_core_percent, percent_of
 from ..summary import CpuSummary, OtherTestsSummary
 from .other_tests_sum import summarize_others
 
@@ -19,7 +19,7 @@ def _time_share(time_ns: int | None, span_ns: int) -> float | None:
 class EndSum:
     """The CPU times of one end's cores, linkgauge's processes and their waits, and the counters of its kernel.
 
-    Those of several samples or times combine as samples do. The position of a core's times is its number.
+    The sums of several samples or times combine as samples do. The position of a core's times is its number.
     """
 
     span_ns: int = 0
@@ -50,7 +50,7 @@ class EndSum:
         )
 
     def with_totals(self, cpu_ns: int | None, span_ns: int) -> Self:
-        """Return it with the CPU time that an end without samples reports at the end."""
+        """Return the sum with the CPU time that an end without samples reports at the end."""
         whole_ns = self.span_ns or span_ns
         if cpu_ns is None:
             return replace(self, span_ns=whole_ns)
@@ -58,7 +58,7 @@ class EndSum:
 
     @property
     def process_share(self) -> float | None:
-        """How many cores linkgauge's processes used; None where no sample knows their CPU time."""
+        """How many cores linkgauge's processes used; None if no sample knows their CPU time."""
         return self.process_ns / self.process_span_ns if self.process_span_ns else None
 
     @property
@@ -78,7 +78,7 @@ class EndSum:
 
     @property
     def others_summary(self) -> OtherTestsSummary | None:
-        """The other tests of the endpoint; None if no sample tells of them."""
+        """The other tests of the endpoint; None if no sample has them."""
         return summarize_others(self.others, self.others_span_ns)
 
     def summary(self, payload_bytes: int, transactions: int = 0) -> CpuSummary:
@@ -89,7 +89,7 @@ class EndSum:
         return CpuSummary(
             host_percent=host_percent(cores),
             hottest_core_percent=hottest_core_percent(cores),
-            process_percent=None if self.process_share is None else 100 * self.process_share,
+            process_percent=percent_of(self.process_ns, self.process_span_ns),
             msec_per_mib=cpu_ms / (payload_bytes / MIB) if cpu_ms is not None and payload_bytes else None,
             msec_per_transaction=cpu_ms / transactions if cpu_ms is not None and transactions else None,
             core_percents=core_percents(cores),

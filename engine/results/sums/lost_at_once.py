@@ -1,6 +1,6 @@
 """How many segments a sender's TCP sends again at once: sample by sample, over all sessions of a direction.
 
-Chance takes single packets, so that their number in a sample varies about as much as its mean. A full queue, or a
+Chance takes single packets, so their number in a sample varies about as much as its mean. A full queue, or a
 policer with an empty bucket, takes many at once.
 """
 
@@ -19,7 +19,7 @@ def _largest(counts: Sequence[int]) -> list[int]:
 class LostAtOnce:
     """The segments sent again in each sample: their sum, the sum of their squares, and the largest numbers.
 
-    In `lossy` of the `samples` there were any, in the last `quiet` samples none.
+    `lossy` of the `samples` had any, and the last `quiet` samples had none.
     """
 
     samples: int = 0
@@ -30,7 +30,7 @@ class LostAtOnce:
     largest: list[int] = field(default_factory=list[int])
 
     def add(self, lost: int) -> None:
-        """Add a sample in which so many segments were sent again."""
+        """Add a sample with its number of segments that were sent again."""
         self.extend(LostAtOnce(1, int(lost > 0), int(not lost), lost, lost * lost, [lost]))
 
     def extend(self, other: "LostAtOnce") -> None:

@@ -1,4 +1,4 @@
-"""The other tests of the endpoint: what they carried beside a run, in one interval and in the whole. Pure."""
+"""The payload of the endpoint's other tests beside a run, in one interval and in the whole run. Pure."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ FIGURES: Final = ("other_tests", "other_received_mbit_s", "other_sent_mbit_s")
 
 
 def summarize_others(others: OtherTests | None, span_ns: int) -> OtherTestsSummary | None:
-    """Return what the other tests carried in the time that is known; None if no sample tells of them."""
+    """Return the rates of the other tests over the time that is known; None if no sample has them."""
     if others is None:
         return None
     rates = (Measurement(count, span_ns).bit_s for count in (others.received_bytes, others.sent_bytes))
@@ -19,7 +19,7 @@ def summarize_others(others: OtherTests | None, span_ns: int) -> OtherTestsSumma
 
 
 def interval_figures(far: Sampled | None) -> dict[str, float | int | None]:
-    """Return the figures of the endpoint's sample; empty if it does not tell."""
+    """Return the figures of the endpoint's sample; empty if it has none."""
     others = None if far is None else far.sample.others
     if far is None or others is None:
         return {}

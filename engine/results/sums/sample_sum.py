@@ -1,7 +1,8 @@
-"""The sums over some samples of both ends, and which samples belong in them: in order, or the newest ones."""
+"""The sums over some samples of both ends, and the samples that belong in them: in order, or the newest ones."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from ...model.events import Sampled, Totals
 from ...model.plan import Direction, End, Settings, sender_of
@@ -13,11 +14,14 @@ from .end_sum import EndSum
 from .receiver_sum import ReceiverSum
 from .sender_sum import SenderSum
 
+MAX_BEHIND: Final = 2_400
+"""The number of intervals by which one end may be behind the other: ten minutes of the usual ones."""
+
 
 class SampleOrder:
-    """Admits each end's samples in the order of their indexes.
+    """Admits each end's samples in the order of their indexes, and none that is too far behind the other end's.
 
-    Ask it before a sample is added anywhere: what one consumer leaves out, all leave out.
+    Ask it before a sample is added anywhere: if one consumer leaves a sample out, all of them do.
     """
 
     def __init__(self) -> None:
@@ -25,20 +29,25 @@ class SampleOrder:
 
     def admits(self, sample: Sample) -> bool:
         """Return whether the sample follows its end's last one and lasted some time; remember its index if so."""
-        if sample.index <= self._newest[sample.end] or sample.interval_ns <= 0:
+        if sample.index <= max(self._newest[sample.end], self._given_up) or sample.interval_ns <= 0:
             return False
         self._newest[sample.end] = sample.index
         return True
 
     @property
-    def reached_by_both(self) -> int:
-        """The index that both ends have reached; -1 before."""
-        return min(self._newest.values())
+    def complete_index(self) -> int:
+        """The index up to which no sample can come any more; -1 before."""
+        return max(min(self._newest.values()), self._given_up)
 
     @property
     def reached_by_any(self) -> int:
         """The index of the newest sample of either end; -1 before."""
         return max(self._newest.values())
+
+    @property
+    def _given_up(self) -> int:
+        """The index up to which samples of the end that is behind do not count: memory must have a limit."""
+        return self.reached_by_any - MAX_BEHIND
 
 
 class SampleSum:
@@ -62,7 +71,7 @@ class SampleSum:
         }
 
     def add(self, sample: Sample, flows: Iterable[Direction]) -> None:
-        """Add a sample, of the directions that its setting runs. Of a drain, only the datagrams count."""
+        """Add the directions of a sample that its setting runs. Of a drain, only the datagrams count."""
         for flow in flows:
             datagrams = self.received[flow].datagrams
             if datagrams is not None:
@@ -77,7 +86,7 @@ class SampleSum:
                 self.sent[flow].add(sample, flow)
 
     def set_totals(self, totals: Totals, flows: Iterable[Direction]) -> None:
-        """Take the figures of an end without samples: the results of what it received, and what it sent."""
+        """Take the figures of an end without samples: its results as receiver and as sender."""
         if totals.span_ns <= 0:
             return
         self.ends[totals.end] = self.ends[totals.end].with_totals(totals.cpu_ns, totals.span_ns)
@@ -99,8 +108,8 @@ class SampleSum:
 class RecentSamples:
     """The samples of the last `span_ns` of each end under the newest settings, by that end's clock.
 
-    There is always the newest one at least. Begin with the settings, and again after each change. `newest` is the
-    sample that came last, None before the first.
+    They include at least the newest one. Call `begin` with the first settings, and after each change. `newest` is
+    the sample that came last, None before the first.
     """
 
     def __init__(self, span_ns: int) -> None:
@@ -119,7 +128,7 @@ class RecentSamples:
     def add(self, event: Sampled) -> bool:
         """Add an end's next sample, which is not of the drain, and drop those that are too old now.
 
-        Return whether it counts. One that is late counts for earlier settings only, even if they are the same.
+        Return whether it counts. A late sample counts for earlier settings only, even if they are the same.
         """
         if event.settings != self.settings or event.sample.elapsed_ns <= self._start_ns:
             return False
@@ -145,7 +154,7 @@ class RecentSamples:
         return sums
 
     def sum_shown(self, workload: Workload, flows: Sequence[Direction], span_ns: int) -> SampleSum:
-        """Return what the gauges show, of a shorter span, and in the warm-up, too."""
+        """Return the sums that the gauges show: of a shorter span, and in the warm-up, too."""
         sums = SampleSum(workload, has_senders=False)
         for end in End:
             for sample in self.of_end(end, span_ns):

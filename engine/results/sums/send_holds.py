@@ -1,8 +1,8 @@
-"""What held a sender back at the moment of each sample: a window, a buffer, congestion control, an empty queue.
+"""The reason that held a sender back at each sample: a window, a buffer, congestion control, or no data.
 
-A sender with unsent data waits for the smallest of the other end's window and its congestion window, or for its own
-pace and queue. After losses the congestion window may be far below what nothing has acknowledged. One that has sent
-all that it has waits for its program, which waits for room if the buffer is full: Linux wakes it when a third of
+A sender with unsent data waits for the smaller of the other end's window and its congestion window, or for its own
+pace and queue. After losses the congestion window may be far smaller than the data in flight. A sender without
+unsent data waits for its program. The program waits for room if the buffer is full: Linux wakes it when a third of
 the buffer is free (sk_stream_is_writeable, include/net/sock.h).
 
 These are readings of the socket (tcpi_notsent_bytes, tcpi_unacked, tcpi_snd_wnd, tcpi_snd_cwnd of linux/tcp.h, and
@@ -16,13 +16,13 @@ from ...model.samples import SessionSample
 from ..counter_sums import Sums
 
 Hold = Literal["window", "buffer", "congestion", "pace", "empty"]
-"""The other end's window, the own send buffer, the congestion window, pacing or a queue, nothing to send."""
+"""The other end's window, its own send buffer, the congestion window, pacing or a queue, or nothing to send."""
 
 _FULL: Final = 0.6  # of the buffer: a program is woken at two thirds
 
 
 def find_hold(session: SessionSample) -> Hold | None:
-    """Return what held a sending session back at the end of a sample; None where its kernel does not tell."""
+    """Return what held a sending session back at the end of a sample; None if its kernel does not tell."""
     unacked, unsent, mss = session.unacked_bytes, session.unsent_bytes, session.mss_bytes
     window, cwnd = session.peer_window_bytes, session.cwnd_bytes
     memory, buffer = session.send_memory_bytes, session.send_buffer_bytes
@@ -44,7 +44,7 @@ class SendHolds(Sums):
     counts: dict[str, int] = field(default_factory=dict[str, int])
 
     def add(self, session: SessionSample) -> None:
-        """Count a session's sample, if its kernel tells what held it back."""
+        """Count a session's sample, if its kernel tells the reason."""
         hold = find_hold(session)
         if hold is not None:
             self.counts[hold] = self.counts.get(hold, 0) + 1

@@ -1,4 +1,4 @@
-"""What the senders' TCP counters of one direction say: medians of RTT and window, limits, what was sent again."""
+"""The senders' TCP counters of one direction: medians of RTT and cwnd, limits, retransmits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,10 +35,9 @@ _read_medians: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_
 class SenderSum(Sums):
     """Sums and medians of the senders' TCP counters, over sessions and samples.
 
-    Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then,
-    which each session has in `largest_windows`; `first_windows` has the first, and `smallest_windows` the
-    smallest one. `carrying_rtts` has the round trips of sessions that carried payload meanwhile: another session
-    still has the one of its handshake.
+    Of `windows` samples of the other end's window, `low_windows` were clearly below the largest one until then.
+    `largest_windows`, `first_windows` and `smallest_windows` have these windows of each session. `carrying_rtts`
+    has the RTTs of sessions that carried payload: another session still has the RTT of its handshake.
     """
 
     span_ns: int = 0
@@ -91,7 +90,7 @@ class SenderSum(Sums):
         self.low_windows += window_bytes < _LOW_WINDOW * largest
 
     def set_totals(self, sessions: Sequence[SessionTotal], span_ns: int) -> None:
-        """Take the counters from what a sender without samples reports at the end."""
+        """Take the counters from the report of a sender without samples at the end."""
         self.span_ns = span_ns
         self.sessions = {session.session for session in sessions}
         self.counters["bytes"] = sum(session.bytes for session in sessions)
@@ -100,16 +99,16 @@ class SenderSum(Sums):
             self.counters["retransmits"] = retransmits
 
     def median(self, name: str) -> int | None:
-        """Return the median of a gauge such as `rtt_us`; None where no session reported it."""
+        """Return the median of a gauge such as `rtt_us`; None if no session reported it."""
         return self.quantile(name, 0.5)
 
     def quantile(self, name: str, share: float) -> int | None:
-        """Return the value of a gauge that a share of its samples does not exceed; None where there are none."""
+        """Return the value of a gauge that a share of its samples does not exceed; None if there are none."""
         histogram = self.histograms.get(name)
         return None if histogram is None else histogram.quantile(share)
 
     def mean(self, name: str) -> float | None:
-        """Return the mean of a gauge; None where no session reported it."""
+        """Return the mean of a gauge; None if no session reported it."""
         histogram = self.histograms.get(name)
         return None if histogram is None else histogram.mean
 
@@ -120,12 +119,12 @@ class SenderSum(Sums):
 
     @property
     def low_window_share(self) -> float | None:
-        """The share of samples in which data that nobody read had made the other end's window smaller."""
+        """The share of samples in which unread data had made the other end's window smaller."""
         return self.low_windows / self.windows if self.windows else None
 
     @property
     def least_window_bytes(self) -> float | None:
-        """The smallest window that the other end advertised, in the median session; None where none is known."""
+        """The smallest window that the other end advertised, in the median session; None if none is known."""
         return median(self.smallest_windows.values()) if self.smallest_windows else None
 
     @property
@@ -142,7 +141,7 @@ class SenderSum(Sums):
     def retransmitted_share(self, mss_bytes: int | None = None) -> float | None:
         """Return the share of the payload sent again; estimated from segments if the kernel does not report bytes.
 
-        `mss_bytes` is the size of a segment, where the sender does not report its own.
+        `mss_bytes` is the size of a segment, if the sender does not report its own.
         """
         again = self.counters.get("bytes_retrans")
         mss_bytes = self.median("mss_bytes") or mss_bytes

@@ -1,4 +1,4 @@
-"""The sums of each single session: its payload, what its sender's TCP counters say, and its datagrams."""
+"""The sums of each single session: its payload, its sender's TCP counters, and its datagrams."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -7,7 +7,7 @@ from ...model.events import SessionTotal, Totals
 from ...model.plan import MIB, Direction, sender_of
 from ...model.samples import DatagramSample, Sample, SessionSample, sum_known
 from ...model.workload import Workload
-from ..counter_sums import Histogram, add_known, bits_per_second, percent_of
+from ..counter_sums import Histogram, add_known, bits_per_second, lost_percent
 
 _SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
 
@@ -30,8 +30,8 @@ class SessionDatagrams:
 
     @property
     def lost_percent(self) -> float | None:
-        """The missing ones in percent of those that passed; None before any."""
-        return percent_of(max(self.passed - self.received, 0), self.passed)
+        """The missing ones in percent of those that were due; None before any."""
+        return lost_percent(max(self.passed - self.received, 0), self.received)
 
     @property
     def jitter_ns(self) -> float | None:
@@ -41,7 +41,7 @@ class SessionDatagrams:
 
 @dataclass(slots=True)
 class SessionSum:
-    """The payload of one session in one direction, and its sender's TCP counters; None where unknown.
+    """The payload of one session in one direction, and its sender's TCP counters; None if unknown.
 
     A UDP session has `datagrams`.
     """
@@ -64,7 +64,7 @@ class SessionSum:
 
     @property
     def bit_s(self) -> float | None:
-        """The mean rate; None where no time was measured."""
+        """The mean rate; None if no time was measured."""
         return bits_per_second(self.bytes, self.span_ns)
 
     @property

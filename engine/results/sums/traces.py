@@ -9,7 +9,7 @@ from ...model.latency_histogram import summarize_latency
 from ...model.plan import SECOND_NS, Direction, End, Settings, sender_of
 from ...model.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, sum_known
 from ...model.workload import Workload
-from ..counter_sums import bits_per_second, host_percent, hottest_core_percent
+from ..counter_sums import bits_per_second, host_percent, hottest_core_percent, percent_of
 from ..udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
 from .receiver_sum import latency_counts
 from .session_sums import SessionDatagrams, SessionSums
@@ -17,7 +17,7 @@ from .session_sums import SessionDatagrams, SessionSums
 _MAX_POINTS: Final = 1_200  # twice the points that a plot of a page's width can show
 # Twice as many points as a plot of 200 columns of braille can show; beyond that, neighbours are merged.
 _MAX_RATE_POINTS: Final = 1_600
-_SHORT_PAUSE_S: Final = 3.0  # other tests that come back sooner are the same ones
+_SHORT_PAUSE_S: Final = 3.0  # other tests that come back sooner are the same tests
 _MAX_OTHER_TESTS: Final = 64
 _Point = TypeVar("_Point")
 
@@ -33,7 +33,7 @@ class PlotPoint:
 
 @dataclass(slots=True)
 class OtherTestsSpan:
-    """A time in which other tests ran on the endpoint: so many at its beginning."""
+    """A time in which other tests ran on the endpoint, with their number at its beginning."""
 
     from_s: float
     until_s: float
@@ -75,7 +75,7 @@ class LatencyPoint:
 
 @dataclass(frozen=True, slots=True)
 class TcpPoint:
-    """The senders' TCP values in an interval: median RTT and sums of all sessions; None where unknown."""
+    """The senders' TCP values in an interval: median RTT and sums of all sessions; None if unknown."""
 
     at_s: float = field(metadata=GAUGE)
     rtt_us: int | None = field(metadata=MEAN)
@@ -87,8 +87,8 @@ class TcpPoint:
 class DatagramPoint:
     """The datagrams of a direction in an interval, by their receiver.
 
-    Of those that `passed`, which is the rise of the highest number, `lost` had not arrived by its end. Jitter is a
-    mean, and the delay variation the 99th percentile of the interval; None where there was no datagram.
+    `passed` is the rise of the highest number. `lost` of these had not arrived by the end of the interval. Jitter
+    is a mean, and the delay variation the 99th percentile; None without datagrams.
     """
 
     at_s: float = field(metadata=GAUGE)
@@ -98,15 +98,15 @@ class DatagramPoint:
     delay_ms: float | None = field(metadata=PEAK)
 
     @property
-    def lost_share(self) -> float | None:
-        """The lost part of those that passed, 0 to 1; None where none did."""
-        return min(self.lost / self.passed, 1.0) if self.passed else None
+    def lost_percent(self) -> float | None:
+        """The lost ones in percent of those that passed; None if none did."""
+        return percent_of(self.lost, self.passed)
 
 
 class Traces:
     """Collects the traces of a run in a bounded amount of memory. Its meter feeds it.
 
-    A period's points are of the time in which its settings were in force: a late sample has none.
+    A period has points of the time in which its settings were in force: a late sample has none.
     """
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class Traces:
         self.periods.append(PlotPeriod(start_s, settings, expectation))
 
     def add(self, event: Sampled, workload: Workload) -> None:
-        """Add a sample, but not what the drain at the end still brought; sessions' totals leave the warm-up out."""
+        """Add a sample that is not of the drain; sessions' totals leave the warm-up out."""
         sample = event.sample
         self._add_cpu(sample)
         self._add_latency(sample)
@@ -139,7 +139,7 @@ class Traces:
             self.session_sums.add(sample, workload)
 
     def add_rates(self, event: Sampled, workload: Workload, duplex_bit_s: float | None) -> None:
-        """Add the rates of a sample of the newest settings; with `duplex_bit_s`, that of both directions."""
+        """Add the rates of a sample of the newest settings; `duplex_bit_s` is the rate of both directions."""
         sample, at_s = event.sample, event.sample.elapsed_ns / SECOND_NS
         self._note_other_tests(sample)
         for flow in event.settings.direction.flows:
@@ -150,7 +150,7 @@ class Traces:
             self._add_rate(Direction.DUPLEX, PlotPoint(at_s, duplex_bit_s, event.warmup))
 
     def set_totals(self, totals: Totals, workload: Workload) -> None:
-        """Take each session's totals from what an end without samples reports at the end."""
+        """Take each session's totals from the report of an end without samples."""
         self.session_sums.set_totals(totals, workload)
         self.has_totals = True
 

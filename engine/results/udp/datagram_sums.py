@@ -1,12 +1,12 @@
 """Sums over the datagrams of UDP sessions, in bounded memory, and their results.
 
-Pure. What became of datagrams is the receiver's count: those below the highest number that have not arrived are
-missing, so that nothing that is still on its way counts as lost, and a datagram that comes later takes its loss
-back. Only behind the last datagram that arrived is the sender's count needed, and only after the run: what it sent
-beyond that is the tail of a session, and it is lost.
+Pure. The receiver counts the losses: the datagrams below the highest number that have not arrived are missing. So a
+datagram that is still on its way does not count as lost, and one that comes later takes its loss back. The sender's
+count is needed only behind the last datagram that arrived, and only after the run: the datagrams behind it are the
+tail of a session, and lost.
 
-A run ends with a drain: a sample of each end with what was still on its way. It belongs to the counts and to no
-rate.
+A run ends with a drain: a sample of each end with the datagrams that were still on their way. They belong to the
+counts, and not to a rate.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
-from ...model.datagram_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.events import SessionTotal
 from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
 from ...model.plan import Direction, End, sender_of
@@ -29,6 +28,7 @@ from ...model.samples import (
     combine_known,
     sum_known,
 )
+from ...model.session_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.workload import Workload
 from ..counter_sums import Histogram, Sums, add_known, bits_per_second
 from ..summary import CapacitySummary, DatagramMode, DatagramSummary, LossByHost
@@ -40,7 +40,7 @@ _PEAKS: Final = tuple(counter.name for counter in DATAGRAM_COUNTERS if counter.k
 _SETTINGS: Final = ("datagram_bytes", "is_grouped", "sent_tos", "received_tos", "receive_buffer_bytes")
 _TIMES: Final = ("rtt_us", "return_delay_us")
 _TIME_BITS: Final = 8  # within 0.4 %
-_MOST_VALUES: Final = 16  # of a setting: a far end that reports others all the time does not fill the memory
+_MOST_VALUES: Final = 16  # of a setting: a far end that reports other values all the time must not fill the memory
 
 _read_summed: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_SUMMED)
 _read_peaks: Callable[[DatagramSample], tuple[int | None, ...]] = attrgetter(*_PEAKS)
@@ -76,7 +76,7 @@ class _FlowSum(Sums):
     search: DatagramSample | None = field(default=None, metadata=GAUGE)  # of a search for the rate
 
     def add_host(self, sample: Sample) -> None:
-        """Add what the host of an end dropped meanwhile."""
+        """Add the drops of an end's host."""
         self.add_drops(sample.end, sample.drops)
         if any(counts.received is not None for counts in sample.datagrams):
             self.span_ns += sample.interval_ns
@@ -100,8 +100,8 @@ class _FlowSum(Sums):
         merge_counts(self.counters, summed)
         if counts.search_phase is not None:
             self.search = counts
-        # A session that is closed leaves its last values behind, and counts nothing. Arrivals are counted at once,
-        # their extent and jitter at the session's next reading: these may be all that a sample has.
+        # A closed session leaves its last values behind, and counts nothing. Arrivals are counted at once, their
+        # extent and jitter at the session's next reading: a sample may have nothing else.
         if not any(value for _name, value in summed):
             return
         for name, value in _known(_PEAKS, _read_peaks(counts)):
@@ -114,7 +114,7 @@ class _FlowSum(Sums):
             self.rates[counts.session] = counts.rate_bit_s
 
     def add_rate(self, sample: Sample, parts: Iterable[DatagramSample]) -> None:
-        """Add what the sessions of this direction sent in the time of a sample, if it is the sender's."""
+        """Add the bytes that the sessions of this direction sent, if it is a sample of the sender."""
         senders = [counts for counts in parts if counts.sent is not None and counts.datagram_bytes is not None]
         if senders:
             self.sent_bytes += sum((counts.sent or 0) * (counts.datagram_bytes or 0) for counts in senders)
@@ -153,7 +153,7 @@ class _FlowSum(Sums):
         return None if longest is None or missing is None else max(min(longest, missing), *self.tails, 0)
 
     def locate_losses(self, sender: End) -> LossCauses:
-        """Return where its losses happened."""
+        """Return the places of the losses."""
         counts = LossCounts(self.lost, self.counters.get("send_dropped"), self.counters.get("socket_dropped"))
         return locate_losses(counts, self.drops.get(sender), self.drops.get(sender.other), self.span_ns)
 
@@ -162,8 +162,8 @@ class _FlowSum(Sums):
 class DatagramSum(Sums):
     """The datagrams of one direction over some samples; of both, and of several periods, by `extend`.
 
-    Both ends' samples are added to it: each reports the counters that it knows. `in_time` are the different
-    datagrams that were received outside the drain, for the rate.
+    Add both ends' samples: each reports the counters that it knows. `in_time` is the number of different datagrams
+    that were received outside the drain, for the rate.
     """
 
     in_time: int | None = None
@@ -189,7 +189,7 @@ class DatagramSum(Sums):
     def set_totals(
         self, flow: Direction, sessions: Sequence[SessionTotal], span_ns: int, *, is_sender: bool
     ) -> None:
-        """Take a direction's counters from what an end without samples reports at the end of the run."""
+        """Take a direction's counters from the report of an end without samples at the end of the run."""
         part = self._flows.setdefault(flow, _FlowSum())
         if is_sender:
             sent = sum_known(session.sent for session in sessions)
@@ -203,10 +203,10 @@ class DatagramSum(Sums):
             return
         part.counters["received"] = received
         sizes = part.settings.get("datagram_bytes", set())
-        # An iperf3 before 3.14 counts the datagrams of the warm-up too, and no bytes of it.
+        # An iperf3 before 3.14 counts the datagrams of the warm-up too, but not their bytes.
         self.in_time = sum(session.bytes for session in sessions) // max(sizes) if len(sizes) == 1 else received
         lost = sum_known(session.lost for session in sessions)
-        if not received and not lost:  # who has seen no datagram knows of none that was lost
+        if not received and not lost:  # a receiver without datagrams does not know of losses
             lost = part.counters.get("sent")
         if lost is not None:
             part.counters["advanced"] = received + lost
@@ -215,34 +215,34 @@ class DatagramSum(Sums):
         part.span_ns = span_ns
 
     def set_tails(self, flow: Direction, tails: Iterable[int]) -> None:
-        """Set what each session of a direction lost behind the last datagram that arrived."""
+        """Set the losses of each session of a direction behind the last datagram that arrived."""
         self._flows.setdefault(flow, _FlowSum()).tails = tuple(tails)
 
     @property
     def lost(self) -> int | None:
-        """The lost datagrams; None where no receiver has reported any."""
+        """The lost datagrams; None if no receiver has reported any."""
         return sum_known(part.lost for part in self._flows.values())
 
     @property
     def sent(self) -> int | None:
-        """The datagrams that must have been sent, by the receiver's count; the sender's, where nothing arrived.
+        """The datagrams that must have been sent, by the receiver's count; by the sender's if nothing arrived.
 
-        The two differ by what is on its way when samples are taken: by its own clock, a sender may have sent less
-        than was received in the same period.
+        The two counts differ by the datagrams on their way when samples are taken: by its own clock, a sender may
+        have sent less than was received in the same period.
         """
         lost, received = self.lost, self.count("received")
         return lost + received if lost is not None and received else self.count("sent")
 
     def count(self, name: str) -> int | None:
-        """Return the sum of a cumulative counter such as `sent`; None where nobody reported it."""
+        """Return the sum of a cumulative counter such as `sent`; None if no end reported it."""
         return sum_known(part.counters.get(name) for part in self._flows.values())
 
     def peak(self, name: str) -> int | None:
-        """Return the largest value of a counter such as `extent`; None where nobody reported it."""
+        """Return the largest value of a counter such as `extent`; None if no end reported it."""
         return max((part.peaks[name] for part in self._flows.values() if name in part.peaks), default=None)
 
     def loss_causes(self, flow: Direction) -> LossCauses:
-        """Return where the losses of a single direction happened, in the order of their way."""
+        """Return the places of a single direction's losses, in the order of the datagrams' way."""
         part = self._flows.get(flow)
         return LossCauses() if part is None else part.locate_losses(_sender(flow))
 
@@ -257,16 +257,16 @@ class DatagramSum(Sums):
 
     @property
     def smallest_buffer_bytes(self) -> int | None:
-        """The smallest buffer of a receiver's socket; None where nobody reported it."""
+        """The smallest buffer of a receiver's socket; None if no end reported it."""
         return min(self._values("receive_buffer_bytes"), default=None)
 
     def median_us(self, name: str) -> int | None:
-        """Return the median of a time such as `rtt_us`; None where nobody reported it."""
+        """Return the median of a time such as `rtt_us`; None if no end reported it."""
         return self._times(name).median
 
     @property
     def summary(self) -> DatagramSummary | None:
-        """The results; None where no session has reported anything."""
+        """The results; None if no session has reported anything."""
         if not self._flows:
             return None
         jitters, jitter_sum_ns = self.count("jitter_count"), self.count("jitter_sum_ns")
@@ -330,7 +330,7 @@ class DatagramSum(Sums):
         return sum(rates) if rates and all(rates) else None
 
     def _capacity(self) -> CapacitySummary | None:
-        """Return what a search found; None for both directions together."""
+        """Return the result of a search; None for both directions together."""
         searches = [part.search for part in self._flows.values()]
         search = searches[0] if len(searches) == 1 else None
         if search is None or search.best_bit_s is None:

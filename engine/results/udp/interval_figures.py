@@ -43,7 +43,7 @@ def flow_figures(receiver: Sampled | None, sender: Sampled | None, flow: Directi
 
 
 def session_figures(receiver: Sampled | None, sender: Sampled | None, flow: Direction) -> Mapping[int, Figures]:
-    """Return the figures of each session by its number. A percentile of delays is that of all together."""
+    """Return the figures of each session by its number. The percentile of delays is of all together."""
     received, sent = _sessions(receiver, flow), _sessions(sender, flow)
     return {
         number: _figures(
@@ -54,7 +54,7 @@ def session_figures(receiver: Sampled | None, sender: Sampled | None, flow: Dire
 
 
 def _sessions(sampled: Sampled | None, flow: Direction) -> dict[int, DatagramSample]:
-    """Return the open sessions of a direction at one end: those of the settings, and any that still has counts."""
+    """Return the open sessions of a direction at one end: those of the settings, and any with counts."""
     if sampled is None:
         return {}
     return {
@@ -76,7 +76,7 @@ def _figures(
     jitter_ns = sum_known(part.jitter_sum_ns for part in received)
     span_ns = 0 if receiver is None else receiver.sample.interval_ns
     return {
-        # 0 is without a limit: then all sessions together have none.
+        # 0 is no limit: then all sessions together have none.
         "rate_mbit_s": sum(rate for rate in rates if rate) / 1e6 if rates and all(rates) else None,
         "datagram_bytes": sizes.pop() if len(sizes) == 1 else None,
         "packets_s": None if count is None or not span_ns else count * SECOND_NS / span_ns,

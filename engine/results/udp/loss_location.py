@@ -1,7 +1,7 @@
-"""Where the lost datagrams of a direction were lost: in the sender's host, in the receiver's host, or between them.
+"""The place of a direction's losses: in the sender's host, in the receiver's host, or between them.
 
-Pure. Both kernels count what they drop. The sockets' own counts are exact; those of queues, interfaces and cores
-have other programs' packets in them, so a few are no evidence, and no more are attributed than were lost.
+Pure. Both kernels count what they drop. The sockets' own counts are exact. The counts of queues, interfaces and
+cores include other programs' packets, so a few are not evidence, and at most the lost datagrams are attributed.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Final
 from ...model.plan import SECOND_NS, End
 from ...model.samples import HostDrops
 
-# Frames of unknown protocols count as drops at many interfaces: bridges and switches send some every second.
+# At many interfaces frames of unknown protocols count as drops: bridges and switches send some every second.
 _NOISE: Final = 10
 _NOISE_S: Final = 2
 
@@ -19,7 +19,7 @@ _NOISE_S: Final = 2
 class LossCounts:
     """The sums of one direction from which its losses are located; None is unknown.
 
-    `send_dropped` and `socket_dropped` are what the kernels counted for the session's own sockets.
+    `send_dropped` and `socket_dropped` are the kernels' counts of the session's own sockets.
     """
 
     lost: int | None
@@ -63,26 +63,26 @@ class LossCauses:
 def locate_losses(
     counts: LossCounts, sender: HostDrops | None, receiver: HostDrops | None, span_ns: int
 ) -> LossCauses:
-    """Return what dropped the lost datagrams. The causes add up to `counts.lost` where all of them are known.
+    """Return the causes of the losses. They add up to `counts.lost` if all of them are known.
 
     Args:
         counts: the sums of the direction.
-        sender: what the sender's kernel dropped meanwhile, of all programs.
-        receiver: what the receiver's kernel dropped meanwhile.
+        sender: the drops of the sender's kernel meanwhile, of all programs.
+        receiver: the drops of the receiver's kernel meanwhile.
         span_ns: the time of all sums.
     """
     if counts.lost is None:
         return LossCauses()
     left = _Remainder(max(0, counts.lost), _NOISE + _NOISE_S * span_ns // SECOND_NS)
     sender, receiver = sender or HostDrops(), receiver or HostDrops()
-    # Exact counts first: what they explain is nobody else's.
+    # Exact counts come first: the other counts cannot explain the same losses.
     socket = left.take(counts.socket_dropped)
     refused = left.take(counts.send_dropped)
     queued = left.take_shared((sender.qdisc or 0) - (counts.send_dropped or 0))
     send_nic = left.take_shared(sender.nic_sent)
     backlog = left.take_shared(receiver.backlog)
     receive_nic = left.take_shared((receiver.nic_received or 0) - (receiver.backlog or 0))
-    if not left.count:  # a host that reports nothing can have lost none either
+    if not left.count:  # no losses: a host without a report has none either
         refused, socket = refused or 0, socket or 0
     return LossCauses(
         send_queue=None if refused is None else refused + queued,
@@ -95,7 +95,7 @@ def locate_losses(
 
 
 class _Remainder:
-    """The losses that no place has been found for yet."""
+    """The losses whose place is not known yet."""
 
     def __init__(self, count: int, noise: int) -> None:
         self.count = count
@@ -110,5 +110,5 @@ class _Remainder:
         return taken
 
     def take_shared(self, dropped: int | None) -> int:
-        """Attribute losses to a count that other programs' packets are part of; not to a few."""
+        """Attribute losses to a count that includes other programs' packets, if it is not too small."""
         return (self.take(dropped) or 0) if dropped is not None and dropped > self._noise else 0

@@ -1,8 +1,9 @@
 """The pattern in which datagrams are lost: one by one at random, in bursts, or at regular distances.
 
-Pure. A receiver reports for each interval what is missing, and in how many runs of numbers. Random losses vary from
-interval to interval as Poisson's do, whose variance is their mean; every hundredth datagram gives nearly the
-hundredth part each time. What happens each second leaves intervals without a loss at the same distance.
+Pure. For each interval, a receiver reports how many datagrams are missing, and in how many runs of numbers. Random
+losses vary from interval to interval by Poisson's law: their variance is their mean. If every hundredth datagram is
+lost, each interval loses nearly one percent. A cause that comes once a second leaves intervals with losses at equal
+distances.
 """
 
 from collections import deque
@@ -18,13 +19,13 @@ LossPattern = Literal["random", "bursts", "periodic"]
 """`random`: single losses; `bursts`: several in a row; `periodic`: at regular distances, in packets or in time."""
 
 _MAX_ONSETS: Final = 64
-_MIN_GAPS: Final = 10  # fewer losses have no pattern
+_MIN_GAPS: Final = 10  # with fewer losses there is no pattern
 _MIN_INTERVALS: Final = 10
 _MIN_PER_INTERVAL: Final = 4
 _MAX_EVEN: Final = 0.15  # of variance / mean: ten intervals of random losses are as even once in 500 runs
 _MIN_ONSETS: Final = 5
 _MAX_SPREAD: Final = 0.15  # of the distances' deviation / mean
-_MAX_SHIFT: Final = 0.75  # intervals; an onset near the end of an interval is in the next one at times
+_MAX_SHIFT: Final = 0.75  # intervals; an onset near the end of an interval is sometimes in the next one
 _MIN_DISTANCE: Final = 3  # intervals from one onset to the next, on average
 _BURST: Final = 1.6  # times the mean length of a burst if each datagram were lost by chance
 
@@ -33,7 +34,7 @@ _BURST: Final = 1.6  # times the mean length of a burst if each datagram were lo
 class LossSeries(Sums):
     """The losses of one direction, interval by interval, in bounded memory.
 
-    `onsets_ns` are the ends of the newest intervals with a loss of which the interval before had none.
+    `onsets_ns` has the ends of the newest intervals with a loss that follow one without.
     """
 
     intervals: int = 0
@@ -68,9 +69,9 @@ class LossSeries(Sums):
 
     @property
     def is_even(self) -> bool:
-        """Whether each interval has its part of the losses, more evenly than chance would have it.
+        """Whether each interval has its part of the losses, more evenly than by chance.
 
-        The measure is Pearson's: the squared difference from what an interval's datagrams would lose, over that.
+        The measure is Pearson's: the squared difference from an interval's expected losses, over these.
         """
         if self.intervals < _MIN_INTERVALS or self.lost < _MIN_PER_INTERVAL * self.intervals:
             return False
@@ -79,7 +80,7 @@ class LossSeries(Sums):
 
 
 def find_loss_pattern(lost: int, gaps: int, loss_share: float, series: LossSeries) -> LossPattern | None:
-    """Return the pattern of the losses of a direction; None where they are too few to have one.
+    """Return the pattern of the losses of a direction; None if they are too few to have one.
 
     Args:
         lost: the lost datagrams.

@@ -1,4 +1,4 @@
-"""The datagrams that were sent behind the last one that arrived: their receivers know nothing of them. Pure."""
+"""The datagrams that were sent behind the last one that arrived: their receivers cannot know them. Pure."""
 
 from ...model.events import Opened, Sampled
 from ...model.plan import Direction, End, sender_of
@@ -6,11 +6,11 @@ from ...model.workload import Workload
 
 
 class TailLosses:
-    """What each session sent behind the last datagram that arrived, by the whole run's counts of both ends.
+    """The datagrams of each session behind the last one that arrived, by the whole run's counts of both ends.
 
-    Warm-up and all: a number that arrives counts for all that were sent before it. Known once both ends have
-    drained. A session that is opened again begins anew; what was on its way when it was closed is not lost. Where
-    it is opened again at once, one sample has datagrams of both, and its tail stays unknown.
+    The warm-up counts too: a number that arrives counts for all datagrams before it. The tails are known once both
+    ends have drained. A session that is opened again begins anew: datagrams on their way at its end are not lost.
+    If it is opened again at once, one sample has datagrams of both, and its tail stays unknown.
     """
 
     def __init__(self) -> None:

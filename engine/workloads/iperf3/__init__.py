@@ -2,5 +2,5 @@
 
 Streams carry the same bytes, and open differently; datagrams have a header of their own, and nothing comes back.
 May import the other workloads, model, protocol, metering and host.
-Public: session_opening.open_session, datagram_sender.Iperf3Sender, datagram_receiver.Iperf3Receiver.
+Public: session_opening (open_session), datagram_sessions (Iperf3Sender, Iperf3Receiver).
 """

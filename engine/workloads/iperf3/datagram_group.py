@@ -2,7 +2,7 @@
 
 As with linkgauge's own (udp/group.py) the numbers of a group are one strided copy into its memory, in words of 32
 bits: seconds, microseconds, and the number in one word or two. Seconds and the number's upper word stay in the
-memory until they change. Sizes that are no multiple of 4 need a struct.pack_into for each datagram.
+memory until they change. Sizes that are not a multiple of 4 need a struct.pack_into for each datagram.
 """
 
 import os
@@ -25,7 +25,7 @@ class Iperf3Group:
 
     Args:
         datagram_bytes: The size of each datagram, its header included.
-        count: The most datagrams that are sent at once.
+        count: The maximum number of datagrams that are sent at once.
         has_64bit_counters: Whether the numbers have 64 bits.
     """
 
@@ -79,7 +79,7 @@ class Iperf3Group:
         return self._view[: count * self.datagram_bytes]
 
     def _write_rare(self, words: memoryview, seconds: int, high: int) -> None:
-        """Write into every header what changes once a second, and once in four billion datagrams."""
+        """Write the parts of every header that change once a second, and once in four billion datagrams."""
         lane, end = self._lane, self.count * self._lane
         words[0:end:lane] = memoryview(_swapped(seconds & _WORD_MASK) * self.count)
         if self._is_wide:

@@ -1,8 +1,8 @@
 """Open the sessions of an iperf3 test at both ends: the test's cookie over TCP, a hello and its reply over UDP.
 
-Over TCP nothing comes back. A server knows a test's streams by the cookie, and each of them by the order in which
-they connect: the near end opens one after the other. At the far end the listener has read the cookie, or answered
-the hello, before a worker gets the socket.
+Over TCP nothing comes back. A server recognizes a test's streams by the cookie, and each of them by the order in
+which they connect: the near end opens one after the other. At the far end the listener has read the cookie, or
+answered the hello, before a worker gets the socket.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ async def open_session(
     A server that sends datagrams begins once it has answered the last hello: the socket has its buffer by then.
 
     Args:
-        sock: The socket, which stays the caller's.
+        sock: The socket, which the caller keeps.
         spec: The session, whose secret is the test's cookie.
         target: The server's address at the near end; None at the far end, whose socket is connected.
         config: The workload and its socket options.
-        settings: The rate, by which a receiver of datagrams has its buffer.
+        settings: The rate, which decides the buffer of a receiver of datagrams.
 
     Raises:
         OSError: the kernel declines an option, or the server cannot be reached, with a remedy.
@@ -47,7 +47,7 @@ async def open_session(
         allows_fragments = config.iperf3 is not None and config.iperf3.allows_fragments
         socket_options.set_up(sock, config.options, allows_fragments=allows_fragments)
         if not config.is_sender(spec.direction):
-            import_module(".datagram_receiver", __package__)  # now, and not while datagrams wait
+            import_module(".datagram_sessions", __package__)  # now, and not while datagrams wait
             socket_options.set_up_receiver(sock, Mode.QUALITY, settings)
         if target is None:
             drop_early_datagrams(sock)
@@ -102,7 +102,7 @@ async def _receive(sock: socket.socket) -> bytes:
 
 
 def drop_early_datagrams(sock: socket.socket) -> None:
-    """Far end: drop what came before the socket was connected, from anywhere. No payload comes before the test."""
+    """Far end: drop datagrams from before the socket was connected. No payload comes before the test."""
     for _ in range(_MAX_EARLY_DATAGRAMS):
         try:
             sock.recv(1)

@@ -1,8 +1,8 @@
 """The probe of datagrams: a hundred a second, echoed by the far end, whatever their latency.
 
 It does not wait for an echo before it sends the next one: a full queue is measured as often as an empty one, and a
-lost datagram delays none. The kernel's times of arrival keep both hosts' programs out of the figures: neither what
-the far end took to answer nor how late this thread was woken counts.
+lost datagram delays none. The kernel's times of arrival keep both hosts' programs out of the figures: neither the
+far end's time to answer nor a late start of this thread counts.
 """
 
 import errno
@@ -31,7 +31,7 @@ from .one_way_delay import OneWayDelays
 
 DATAGRAM_PACE_NS: Final = SECOND_NS // 100
 SILENCE_NS: Final = 3 * SECOND_NS  # without any echo: a warning
-_MAX_AWAITED: Final = 1_000  # 10 s: what comes later counts as lost
+_MAX_AWAITED: Final = 1_000  # 10 s: later ones count as lost
 _MAX_REFUSALS: Final = 10  # one after the other
 _TURN_DATAGRAMS: Final = 32
 _CLOCK_PROBES: Final = 10
@@ -42,7 +42,7 @@ _JOIN_S: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
-# What its thread and the worker's loop share, and the places of its counters.
+# State that its thread and the worker's loop share, and the places of its counters.
 class DatagramProbe:
     """Sends datagrams and counts their echoes, from `start` to `stop`.
 
@@ -50,7 +50,7 @@ class DatagramProbe:
         sock: the connected socket of the probe's session, after its handshake. The probe closes it.
         secret: the session's secret.
         counters: the counters to count in.
-        on_lost: called once, in the probe's thread, with the reason where the far end answers no more.
+        on_lost: called once, in the probe's thread, with the reason if the far end does not answer any more.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class DatagramProbe:
         self._thread = threading.Thread(target=self._run, name="datagram probe", daemon=True)
 
     def start(self) -> None:
-        """Send the first datagram; raise OSError where the system gives no further thread."""
+        """Send the first datagram; raise OSError if the system gives no further thread."""
         request_stamps(self._sock)
         self._sock.setblocking(False)
         begin_thread(self._thread)
@@ -133,7 +133,7 @@ class DatagramProbe:
         return True
 
     def _count(self, echo: EchoDatagram, sent_ns: int, received_ns: int) -> None:
-        """Count an echo, unless the far end tells that it had it for longer than it was away."""
+        """Count an echo, unless the far end reports a longer time than its round trip."""
         held_ns, away_ns = echo.answered_ns - echo.arrived_ns, received_ns - sent_ns
         if not 0 <= held_ns <= away_ns + _HELD_TOLERANCE_NS:
             return
@@ -156,7 +156,7 @@ class DatagramProbe:
             self._lose(f"no echo came back for {SILENCE_NS / SECOND_NS:g} s")
 
     def _lose(self, why: str) -> None:
-        """Tell once; the probe goes on, because the path may carry it again."""
+        """Report it once; the probe goes on, because the path may carry it again."""
         if not self._is_lost:
             self._is_lost = True
             self._on_lost(why)

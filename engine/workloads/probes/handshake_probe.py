@@ -1,8 +1,8 @@
 """The probe that opens connections: ten a second, each timed from connect(2) to the first answer on it.
 
 A connection is begun every 100 ms, whether or not earlier ones have been answered: otherwise a slow time would be
-measured less often than a fast one. One thread waits for all of them, with no event loop between the kernel and the
-clock. The far end answers from its endpoint's process with one byte.
+measured less often than a fast one. One thread waits for all of them, without an event loop between the kernel and
+the clock. The far end answers from its endpoint's process with one byte.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ class HandshakeProbe:
         self._thread = threading.Thread(target=self._run, name="handshake probe", daemon=True)
 
     def start(self) -> None:
-        """Open the first connection; raise OSError where the system gives no further thread."""
+        """Open the first connection; raise OSError if the system gives no further thread."""
         begin_thread(self._thread)
 
     def stop(self) -> None:

@@ -1,14 +1,14 @@
-"""How much longer a datagram took in each direction than the fastest one, from four times of two clocks.
+"""One-way delays of each direction above the shortest one, from four times of two clocks.
 
 Pure. The clocks are of two hosts: their offset is unknown, and they drift apart by up to some hundred microseconds
-a second. In the delays of one direction the drift is a slope upwards, in those of the other the same downwards. So
+a second. In the delays of one direction the drift is a slope upwards, in the other's the same slope downwards. So
 the drift is the slope for which the lines below the shortest delays of both directions are, in sum, the highest:
 the lower hulls of Moon, Skelly, Towsley (1999), with both directions in one. A direction without load pins it down
-while the other one is loaded. Where both are loaded, it is the one known from before.
+while the other one is loaded. If both are loaded, the earlier drift stays.
 
-All of the run's shortest delays count, so that a queue that fills and stays full never becomes the base. A queue
-that grows by less than the clocks may drift, and that nothing in the other direction contradicts, is taken for
-drift: 2 ms in 20 s would be one of 100 ppm.
+All of the run's shortest delays count, so that a queue that fills and stays full never becomes the base. If a queue
+grows by less than the clocks may drift, and the other direction does not contradict it, it is taken for drift: 2 ms
+in 20 s would be one of 100 ppm.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _MAX_DRIFT: Final = 500e-6
 _MIN_POINTS: Final = 6
 _QUIET_NS: Final = 1_750_000_000  # before any load: how much the shortest delays vary then is noise
 _NOISE_FACTOR: Final = 2.0
-_LEAST_NOISE_NS: Final = 10_000
+_MIN_NOISE_NS: Final = 10_000
 _BISECTIONS: Final = 16
 _NEVER: Final = float("inf")
 
@@ -80,7 +80,7 @@ class OneWayDelays:
 
 
 class _Shortest:
-    """The shortest delays of one direction. `slope` is that of the line below them."""
+    """The shortest delays of one direction. `slope` is the slope of the line below them."""
 
     def __init__(self) -> None:
         self.points: list[_Point] = []
@@ -116,8 +116,8 @@ class _Shortest:
 def find_drift(out: Sequence[_Point], in_: Sequence[_Point]) -> float:
     """Return the drift of the far clock against the near one, from the shortest delays of each direction.
 
-    Of all that explain the delays as well as the best one does, within their noise, it is the one next to 0: a few
-    milliseconds that vary over two seconds say nothing of drift.
+    Of all drifts that explain the delays as well as the best one, within their noise, it is the one next to 0: a
+    few milliseconds that vary over two seconds are not evidence of drift.
     """
     out_hull, in_hull = lower_hull(list(out)), lower_hull(list(in_))
 
@@ -126,7 +126,7 @@ def find_drift(out: Sequence[_Point], in_: Sequence[_Point]) -> float:
 
     edges = [*_slopes(out_hull), *(-slope for slope in _slopes(in_hull)), -_MAX_DRIFT, _MAX_DRIFT]
     best = max((drift for drift in edges if abs(drift) <= _MAX_DRIFT), key=height)
-    enough = height(best) - max(_LEAST_NOISE_NS, _NOISE_FACTOR * (_noise(out, best) + _noise(in_, -best)))
+    enough = height(best) - max(_MIN_NOISE_NS, _NOISE_FACTOR * (_noise(out, best) + _noise(in_, -best)))
     if height(0.0) >= enough:
         return 0.0
     near, far = best, 0.0  # `height` is concave: it falls from the best drift towards 0

@@ -1,6 +1,6 @@
 """The two further probes of a responsiveness test, in the worker that has the request probe.
 
-The handshake probe needs no opening. That of datagrams is opened as a UDP session is, with a short deadline: where
+The handshake probe needs no opening. The probe of datagrams is opened like a UDP session, with a short deadline: if
 UDP does not pass, the run goes on without it.
 """
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from ...metering.shared_counters import SharedCounters
 from ...model.plan import End, Mode, SocketOptions
-from ...model.socket_info import SocketInfo
+from ...model.session_counters import SocketInfo
 from ..datagram_handshake import connect_datagrams
 from ..session_handshake import ConnectTarget, SessionSpec
 from ..sockets import read_socket_info, set_dscp
@@ -28,7 +28,7 @@ class ProbeHost:
     Args:
         counters: The counters that the probes count in.
         options: The options of their sockets.
-        on_lost: Called on the event loop, once at the most, where the datagrams are not echoed any more.
+        on_lost: Called on the event loop, at most once, if the datagrams are not echoed any more.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class ProbeHost:
         self._is_stopped = False
 
     def open_handshakes(self, spec: SessionSpec, target: ConnectTarget) -> None:
-        """Begin to open connections; raise OSError where that is impossible."""
+        """Begin to open connections; raise OSError if that is impossible."""
         probe = HandshakeProbe(spec, target, self._options, self._counters)
         probe.start()
         self._handshakes = probe
 
     async def open_datagrams(self, spec: SessionSpec, target: ConnectTarget) -> SocketInfo:
-        """Begin to send datagrams once the far end has accepted; raise OSError where it does not."""
+        """Begin to send datagrams once the far end has accepted; raise OSError if it does not."""
         sock = socket.socket(target.family, socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
@@ -72,7 +72,7 @@ class ProbeHost:
         return info
 
     def stop(self) -> None:
-        """End the probes; connections that are being opened get their answers, in half a second at the most."""
+        """End the probes; connections that are being opened get their answers, within half a second."""
         self._is_stopped = True
         if self._datagrams is not None:
             self._datagrams.stop()

@@ -1,9 +1,9 @@
-"""The latency probe: one small request at a time beside a stream, at a fixed pace.
+"""The latency probe: one small request at a time during a stream, at a fixed pace.
 
 It has a worker to itself and sends from a thread that blocks in recv(2), as a lone pair of `rr` does: no event loop
 stands between a response and the clock. On loopback beside one stream, on two cores that were busy with more than
-that, rounds in turn: its p50 was 0.08 to 0.12 ms so, and 0.7 to 2.5 ms in the stream's own worker at each end,
-where it would measure the tester.
+that, rounds in turn: its p50 was 0.08 to 0.12 ms. In the stream's own worker at each end it was 0.7 to 2.5 ms: that
+would measure the tester.
 """
 
 import time

@@ -2,7 +2,7 @@
 
 Pure. The two clocks are of two hosts: their offset is unknown, and they drift apart by up to some hundred
 microseconds a second. Jitter compares datagrams that follow each other, so that neither counts. Delay variation
-compares each with the shortest delay, so that the drift must come out.
+compares each with the shortest delay, so the drift must be taken out.
 """
 
 from itertools import pairwise
@@ -12,7 +12,7 @@ _MAX_DIFFERENCE_NS: Final = 1 << 32  # of one datagram: sums of a day at 50,000 
 _STEP_NS: Final = 100_000_000  # between two datagrams: more can be a clock that was set
 _STEP_SPAN_NS: Final = 1_000_000_000  # that a new level of delay lasts before it is a new base
 _STEADY_NS: Final = 5_000_000  # between the shortest delays in that time
-_BUCKET_NS: Final = 62_500_000  # the shortest delay in each tells the drift
+_BUCKET_NS: Final = 62_500_000  # the shortest delay in each shows the drift
 _MIN_POINTS: Final = 8
 _MAX_POINTS: Final = 64  # then each bucket gets twice as long
 _MAX_DRIFT: Final = 500e-6
@@ -39,7 +39,7 @@ class Jitter:
         self._sixteenths = 0  # of a nanosecond
 
     def add(self, sent_ns: int, received_ns: int) -> None:
-        """Count a datagram by its two stamps, each of its own clock."""
+        """Count a datagram by its two stamps, each from its own clock."""
         delay_ns = received_ns - sent_ns
         if self._delay_ns is None:
             self._delay_ns = delay_ns
@@ -58,8 +58,8 @@ class DelayVariation:
     """How much longer each datagram took than the fastest one (RFC 5481, packet delay variation).
 
     The fastest one is that so far. Drift is the slope of the line below the shortest delays of short times, an edge
-    of their lower hull (Moon, Skelly, Towsley 1999). It counts from half a second on, and only where it explains
-    these delays: a queue that fills, and stays full, is no drift.
+    of their lower hull (Moon, Skelly, Towsley 1999). It counts from half a second on, and only if it explains
+    these delays: a queue that fills, and stays full, is not drift.
 
     A delay that falls by more than 100 ms below the shortest one is a new base at once, as is one that rises as
     much from one datagram to the next and then stays for a second: a clock was set, or the route is another one.
@@ -169,7 +169,7 @@ def _is_steady(points: list[tuple[int, int]]) -> bool:
 
 
 def _find_drift(points: list[tuple[int, int]]) -> float:
-    """Return the slope of the line below all points; 0 where it does not explain them."""
+    """Return the slope of the line below all points; 0 if it does not explain them."""
     mean_at = sum(at_ns for at_ns, _ in points) / len(points)
     before, after = next(edge for edge in pairwise(lower_hull(points)) if edge[1][0] >= mean_at)
     slope = (after[1] - before[1]) / (after[0] - before[0])

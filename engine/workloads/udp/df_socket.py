@@ -1,8 +1,8 @@
-"""A connected UDP socket whose packets are never fragmented, and what the kernel and routers say of their size.
+"""A connected UDP socket that never fragments packets, and the kernel's and routers' reports of their size.
 
-With IP_PMTUDISC_PROBE (ip(7)) the kernel sets DF and ignores what it has learned of the path: only the interface's
-MTU bounds a packet. With IP_RECVERR the errors of routers (ICMP, RFC 1191 and RFC 8201) wait in the socket's error
-queue, with the MTU that they report.
+With IP_PMTUDISC_PROBE (ip(7)) the kernel sets DF and ignores the path's known MTU: only the interface's MTU bounds
+a packet. With IP_RECVERR the errors of routers (ICMP, RFC 1191 and RFC 8201) wait in the socket's error queue, with
+the MTU that they report.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class DfSocket:
     """Sends and receives datagrams that are never fragmented. `close` closes the socket."""
 
     def __init__(self, sock: socket.socket) -> None:
-        """Take over a connected, non-blocking UDP socket; raise OSError where the system cannot do this."""
+        """Take over a connected, non-blocking UDP socket; raise OSError if the system cannot do this."""
         if sys.platform != "linux":
             sock.close()
             raise OSError("the path MTU can be measured on Linux only")
@@ -56,7 +56,7 @@ class DfSocket:
             raise
 
     def watch(self, on_ready: Callable[[], None]) -> None:
-        """Call `on_ready` for as long as a datagram or an error waits. uvloop alone would report one error only."""
+        """Call `on_ready` while a datagram or an error waits. uvloop alone would report one error only."""
         asyncio.get_running_loop().add_reader(self._epoll.fileno(), on_ready)
 
     def close(self) -> None:
@@ -69,9 +69,9 @@ class DfSocket:
         self._sock.close()
 
     def send(self, data: bytes) -> bool:
-        """Send a datagram; return False where it is longer than the interface allows (see `take_errors`).
+        """Send a datagram; return False if it is longer than the interface allows (see `take_errors`).
 
-        Where a queue is full, the datagram is lost. Raises OSError for all else, such as a refusal.
+        If a queue is full, the datagram is lost. Raises OSError for all else, such as a refusal.
         """
         failure: OSError | None = None
         for _ in range(_SEND_TRIES):
@@ -94,7 +94,7 @@ class DfSocket:
         return False
 
     def receive(self) -> bytes | None:
-        """Return the next datagram; None where there is none. Errors are in the queue of errors."""
+        """Return the next datagram; None if there is none. Errors are in the queue of errors."""
         for _ in range(2):
             try:
                 return self._sock.recv(_MAX_DATAGRAM_BYTES)
@@ -105,7 +105,7 @@ class DfSocket:
         return None
 
     def take_errors(self) -> list[SizeError]:
-        """Return what the kernel and routers have said of the size since the last call."""
+        """Return the kernel's and routers' reports of the size since the last call."""
         errors = self._errors + self._read_errors()
         self._errors = []
         return errors
@@ -115,7 +115,7 @@ class DfSocket:
         return [error for report in reports if (error := _read_error(report)) is not None]
 
     def answer(self, data: bytes) -> None:
-        """Send a small datagram; what is lost is asked for again."""
+        """Send a small datagram; the other end asks again if it is lost."""
         with contextlib.suppress(OSError):
             self._sock.send(data)
 

@@ -1,8 +1,8 @@
 """A group of payload datagrams of one size, whose headers are written all at once.
 
 The kernel cuts a group into its datagrams (UDP_SEGMENT, udp(7)), so that one system call sends up to 64 of them.
-The numbers of a group are written as one strided copy into its memory: 1.9 µs for 46 datagrams of 1,400 bytes,
-where a struct.pack_into for each takes 3.4. Sizes that are no multiple of 8 need the latter.
+The numbers of a group are written as one strided copy into its memory: 1.9 µs for 46 datagrams of 1,400 bytes;
+a struct.pack_into for each takes 3.4. Sizes that are not a multiple of 8 need the latter.
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 from array import array
 from typing import Final, Protocol
 
-from ...protocol.datagrams import PAYLOAD_HEADER
+from ...protocol.payload_datagrams import PAYLOAD_HEADER
 
 MAX_SEGMENTS: Final = 64  # UDP_MAX_SEGMENTS of Linux before 6.9
 MAX_GROUP_BYTES: Final = 65_507
@@ -41,7 +41,7 @@ class DatagramGroup:
 
     Args:
         datagram_bytes: The size of each datagram, its header included.
-        count: The most datagrams that are sent at once.
+        count: The maximum number of datagrams that are sent at once.
         cookie: The cookie of the session, which every header has.
     """
 

@@ -1,7 +1,7 @@
 """The deadlines of datagrams that are sent at a constant rate.
 
-Pure: the time is an argument. Whole numbers, so that the rate is exact over any time: what is sent and what is
-given up are together what the rate allows, to one datagram.
+Pure: the time is an argument. Whole numbers, so that the rate is exact over any time: sent and skipped datagrams
+together match the rate, to one datagram.
 """
 
 from math import gcd
@@ -13,13 +13,13 @@ _GROUP_NS: Final = 250_000
 
 
 class Pacer:
-    """Says how many datagrams are due, and when the next one is.
+    """Tells how many datagrams are due, and when the next one is.
 
     A sender that was held up catches up on 1 ms of the rate, or one datagram. The rest counts as `skipped`:
-    to catch up on all of it would be a burst that the link has to answer for.
+    catching up on all of it would be a burst, whose losses would count against the link.
 
     Args:
-        bit_s: The rate of the datagrams' payload; None: all that the caller can send.
+        bit_s: The rate of the datagrams' payload; None: as fast as the caller can send.
         datagram_bytes: The payload of each.
         now_ns: The time at which the first one is due, if `part` is all of its `parts`.
         part: How much of the first one's time has passed. Sessions that begin together have different parts: all
@@ -76,7 +76,8 @@ class Pacer:
     def wait_ns(self, now_ns: int, count: int = 1) -> int:
         """Return the time until `count` datagrams are due; 0 if they are.
 
-        Where they take longer than 0.25 ms to become due, it is the time until so many are, and at least one.
+        If they take longer than 0.25 ms to become due, it is the time until as many as fit into that are due, at
+        least one.
         """
         gain = self._gain
         if not gain:

@@ -39,7 +39,7 @@ class ReceiveStamps:
             self.offset_ns = wall_ns - before_ns - span_ns // 2
 
     def read(self, ancillary: Iterable[tuple[int, int, bytes]], earliest_ns: int, now_ns: int) -> int:
-        """Return when a datagram came, by its ancillary data; `now_ns` where these do not say anything possible.
+        """Return when a datagram came, by its ancillary data; `now_ns` if these have no plausible time.
 
         A stamp before `earliest_ns` or after `now_ns` is from another setting of the wall clock.
         """
@@ -54,6 +54,6 @@ class ReceiveStamps:
 
 
 def request_stamps(sock: socket.socket) -> None:
-    """Have the kernel stamp what a socket receives, where the system can."""
+    """Have the kernel stamp received datagrams, if the system can."""
     if IS_LINUX:
         sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)

@@ -8,7 +8,13 @@ from typing import Final
 
 from ...model.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, Settings
-from ...protocol.datagrams import FEEDBACK_INTERVAL_S, MAX_NUMBER, PAYLOAD_HEADER, Feedback, is_control_datagram
+from ...protocol.payload_datagrams import (
+    FEEDBACK_INTERVAL_S,
+    MAX_NUMBER,
+    PAYLOAD_HEADER,
+    Feedback,
+    is_control_datagram,
+)
 from ..session import SessionContext, WorkerResources
 from ..socket_io import SocketThread
 from . import socket_options
@@ -26,7 +32,7 @@ _ECN_MASK: Final = 3
 _TRAFFIC_CLASSES: Final = {(socket.IPPROTO_IP, IP_TOS), (socket.IPPROTO_IPV6, IPV6_TCLASS)}
 
 
-# What the loop over datagrams reads and writes: a part of its own would cost each datagram a look-up more.
+# The state of the loop over datagrams: in another object it would cost each datagram one more look-up.
 class DatagramReceiver(DatagramSession):
     """Counts the datagrams of one sender, and reports to it every 50 ms.
 
@@ -97,7 +103,7 @@ class DatagramReceiver(DatagramSession):
     def _socket_dropped(self) -> int | None:
         """Return the datagrams for which the socket had no room.
 
-        The kernel counts a dropped group once: its datagrams are as many as those of the groups that arrived.
+        The kernel counts a dropped group once; it is taken to be as large as the groups that arrived.
         """
         drops = socket_options.read_socket_drops(self._sock) if not self._closed else None
         if drops is None or self._drops_at_start is None:
@@ -150,7 +156,7 @@ class DatagramReceiver(DatagramSession):
         count = -(-size // segment)
         self._packets += 1
         new = self._tracker.add_run(first, 1) if count == 1 else self._count_numbers(first, count, size, segment)
-        if not new:  # the delay of a datagram is that of its first copy
+        if not new:  # the delay of a datagram is its first copy's
             return
         delay_ns = self._delay.add(stamp_ns, received_ns)
         self._words[self._latency_at + bucket_of(delay_ns)] += new
@@ -160,7 +166,7 @@ class DatagramReceiver(DatagramSession):
         self._newest_stamp_ns, self._newest_received_ns = stamp_ns, received_ns
         self._received_bytes += new * segment
         self._words[self._bytes_at] = self._earlier_bytes + self._received_bytes
-        # As old as the last refresh, they would give another rate than the bytes do.
+        # If they were as old as the last refresh, they would give another rate than the bytes.
         self._words[self._received_at] = self._earlier_received + self._tracker.received
         self._words[self._advanced_at] = self._earlier_advanced + self._tracker.advanced
 
@@ -182,12 +188,12 @@ class DatagramReceiver(DatagramSession):
         return new
 
     def _read_number(self, start: int) -> int | None:
-        """Return the number of the datagram that begins there; None where it is not one of this session."""
+        """Return the number of the datagram that begins there; None if it is not one of this session."""
         number, _, cookie = PAYLOAD_HEADER.unpack_from(self._buffer, start)
         return number if cookie == self._keys.cookie and number <= MAX_NUMBER else None
 
     def _take_other(self, size: int, segment: int) -> None:
-        """Handle what is no payload of this session: a repeated datagram of the handshake, or somebody else's."""
+        """Handle other datagrams than this session's payload: repeated ones of the handshake, or a stranger's."""
         data = bytes(self._buffer[: min(size, segment)])
         if is_control_datagram(data):
             self._loop.call_soon_threadsafe(self._answer_control, self._sock, data)

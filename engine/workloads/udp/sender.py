@@ -7,7 +7,7 @@ from typing import Final
 
 from ...model.errors import RemoteProtocolError
 from ...model.plan import SECOND_NS, Mode, Settings
-from ...protocol.datagrams import Feedback, is_control_datagram
+from ...protocol.payload_datagrams import Feedback, is_control_datagram
 from ..session import SessionContext, WorkerResources
 from ..socket_io import SocketThread
 from ..sockets import NOT_SENT
@@ -22,12 +22,13 @@ from .socket_options import NO_WAIT
 _FEEDBACK_BYTES: Final = 2_048
 _SILENCE_NS: Final = 800_000_000  # without feedback the sender stops: no host is flooded that does not listen
 _LOSS_NS: Final = 5 * SECOND_NS
-_SHORTEST_SLEEP_NS: Final = 20_000
-_LONGEST_SLEEP_NS: Final = 50_000_000
+_MIN_SLEEP_NS: Final = 20_000
+_MAX_SLEEP_NS: Final = 50_000_000
 _PAUSE_S: Final = 0.02
 _DROPPED: Final = NOT_SENT | {errno.ENOMEM}
 _TOO_LARGE: Final = {errno.EMSGSIZE, errno.EINVAL}  # EINVAL: a group whose segments do not fit the path's MTU
-# IPsec cuts no groups up, and a filter may deny their size. One after the other tells whether it was that.
+# IPsec cuts no groups up, and a filter may deny their size. Sending one after the other shows whether that was the
+# cause.
 _NOT_IN_GROUPS: Final = {errno.EIO, errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS}
 REPORTS_STOPPED: Final = "the receiver's reports stopped: nothing has come from it for 5 s"
 
@@ -35,8 +36,8 @@ REPORTS_STOPPED: Final = "the receiver's reports stopped: nothing has come from 
 class DatagramSender(DatagramSession):
     """Sends numbered datagrams at the rate of the settings, or as fast as the kernel takes them.
 
-    It stops within a second where the receiver's feedback stops, and goes on when it comes again.
-    A subclass for another header has `_make_group`; one without feedback sets `_feedback_ns` to a time to come.
+    It stops within a second if the receiver's feedback stops, and goes on when it comes again. A subclass for
+    another header has `_make_group`; one without feedback sets `_feedback_ns` to a time in the future.
     """
 
     _role = "sender"
@@ -86,11 +87,11 @@ class DatagramSender(DatagramSession):
         return DatagramGroup(datagram_bytes, count, self._keys.cookie)
 
     def _fits_group(self, _datagram_bytes: int) -> bool:
-        """Return whether the kernel may cut a group into such datagrams; what is too long is an error anyway."""
+        """Return whether the kernel may cut a group into such datagrams; one too long is an error anyway."""
         return True
 
     def refresh(self) -> None:
-        """Store what the sender knows besides its counts; end a session whose receiver has gone."""
+        """Store the sender's figures besides its counts; end a session whose receiver has gone."""
         self._put("datagram_bytes", self._group.datagram_bytes)
         self._put("rate_bit_s", self._paced_bit_s or 0)
         if self._search is not None:
@@ -138,10 +139,10 @@ class DatagramSender(DatagramSession):
                 time.sleep(_PAUSE_S)
                 pacer.change(clock(), paced_bit_s, group.datagram_bytes)  # nothing is due from the pause
                 continue
-            # For a whole group, or those of 0.25 ms: to send each as it is due took twice the CPU at 1 Gb/s.
+            # For a whole group, or those of 0.25 ms: sending each as it is due took twice the CPU at 1 Gb/s.
             wait_ns = pacer.wait_ns(now_ns, group.count)
             if wait_ns:
-                time.sleep(min(max(wait_ns, _SHORTEST_SLEEP_NS), _LONGEST_SLEEP_NS) / SECOND_NS)
+                time.sleep(min(max(wait_ns, _MIN_SLEEP_NS), _MAX_SLEEP_NS) / SECOND_NS)
                 continue
             count = pacer.take(now_ns, group.count)
             datagrams = group.stamp(self._number, count, now_ns)
@@ -161,7 +162,7 @@ class DatagramSender(DatagramSession):
         """Handle a failed send; return whether the session goes on."""
         if self._is_stopping or isinstance(error, BlockingIOError | InterruptedError):
             return True
-        if error.errno in _DROPPED:  # this host has no room or no way for them: they count as sent
+        if error.errno in _DROPPED:  # this host has no room or no route for them: they count as sent
             self._number += count
             self._dropped += count
             self._put("sent", self._number)
@@ -169,7 +170,7 @@ class DatagramSender(DatagramSession):
         if error.errno in _TOO_LARGE:
             size = self._group.datagram_bytes
             if self._settings.datagram_bytes is None and socket_options.largest_datagram(self._sock) < size:
-                self._adopt_settings()  # a router has told of a smaller MTU
+                self._adopt_settings()  # a router has reported a smaller MTU
                 return True
             raise OSError(self._explain_size(size)) from error
         if self._is_grouped and error.errno in _NOT_IN_GROUPS:

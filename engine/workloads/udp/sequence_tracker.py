@@ -21,16 +21,16 @@ TRACKER_BYTES: Final = 6 * 8 * (MAX_RANGES + _COMPACTION) * 9 // 8
 
 # The counts that it returns, and the list of gaps: all in one object, because each datagram changes several.
 class SequenceTracker:
-    """Counts what became of the datagrams of one sender, whose numbers begin at 0.
+    """Counts the fate of one sender's datagrams, whose numbers begin at 0.
 
     Reordering is that of RFC 4737: a datagram is reordered if its number is below one that arrived before it. Only
-    the first copy of a datagram counts; what is missing is `lost`, until it arrives within the window.
+    the first copy of a datagram counts; a missing one is `lost`, until it arrives within the window.
 
     Attributes:
         advanced: The highest number and one: the datagrams that must have been sent.
         received: The datagrams of different numbers that arrived.
         duplicates: Further copies of those.
-        late: Datagrams from below the window. They cannot be told from duplicates, and stay lost.
+        late: Datagrams from below the window. They look like duplicates, and stay lost.
         reordered: Datagrams that arrived after one of a higher number.
         reordered_3: Those whose three predecessors all had higher numbers (n-reordering, n = 3).
         extent_max: The largest extent of reordering: positions between a datagram and the first that overtook it.
@@ -63,7 +63,8 @@ class SequenceTracker:
         self.advanced: int = 0
         self.received = self.duplicates = self.late = self.invalid = 0
         self.reordered = self.reordered_3 = self.extent_max = 0
-        # Missing numbers: first, one behind the last, and the position of arrival of what jumped over them.
+        # Missing numbers: first, one behind the last, and the position of arrival of the datagram that jumped over
+        # them.
         self._starts, self._stops, self._jumps = array("Q"), array("Q"), array("Q")
         self._head = 0  # the ranges before it are final
         self._floor = 0  # numbers below it are final
@@ -118,7 +119,7 @@ class SequenceTracker:
     def take_bursts(self) -> tuple[int, int]:
         """Return how many bursts of loss were there at the last call already, and the longest of the new ones.
 
-        Younger ones may yet be closed by datagrams that come out of order. Another thread may call it: where the
+        Younger ones may yet be closed by datagrams that come out of order. Another thread may call it: if the
         ranges change meanwhile, it returns the count of the last call.
         """
         before, since, count = self._settled

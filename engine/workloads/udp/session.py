@@ -5,15 +5,15 @@ import socket
 from typing import Final
 
 from ...metering.shared_counters import UNKNOWN, CounterField, datagram_offset
-from ...model.datagram_counters import DATAGRAM_COUNTERS
 from ...model.plan import Settings
-from ...protocol.datagrams import DatagramKeys
+from ...model.session_counters import DATAGRAM_COUNTERS
+from ...protocol.payload_datagrams import DatagramKeys
 from ..session import Session, SessionContext, WorkerResources
 from ..sockets import NOT_SENT
 from .socket_options import explain_size, largest_datagram, read_error_queue
 
 RECEIVE_BYTES: Final = 65_536  # the largest group that the kernel hands over (UDP_GRO, udp(7))
-OF_EARLIER_DATAGRAMS: Final = NOT_SENT | {errno.EMSGSIZE}  # what a socket reports of them ends no session
+OF_EARLIER_DATAGRAMS: Final = NOT_SENT | {errno.EMSGSIZE}  # a socket's reports of them do not end the session
 
 
 class DatagramSession(Session):
@@ -44,7 +44,7 @@ class DatagramSession(Session):
         self._settings = settings
 
     def stop_sending(self) -> None:
-        """Send no further payload, and stay open for what is on its way. A receiver goes on receiving."""
+        """Send no further payload, and stay open for data on their way. A receiver goes on receiving."""
 
     def close(self) -> None:
         """Store the last counters, end the thread, and close the socket."""
@@ -66,9 +66,9 @@ class DatagramSession(Session):
         self._words[word] = UNKNOWN if value is None else value + self._earlier.get(name, 0)
 
     def _drain_errors(self) -> OSError | None:
-        """Read what the kernel reports of packets that were sent; return the error that is pending, if any.
+        """Read the kernel's reports of sent packets; return the pending error, if any.
 
-        A report that is not read keeps waking the event loop (IP_RECVERR, ip(7)).
+        An unread report keeps waking the event loop (IP_RECVERR, ip(7)).
         """
         _reports, error = read_error_queue(self._sock)
         if error is not None:

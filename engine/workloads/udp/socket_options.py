@@ -53,7 +53,7 @@ QUALITY_DATAGRAMS_S: Final = 50_000  # in each direction
 
 
 def set_up(sock: socket.socket, options: SocketOptions, *, allows_fragments: bool = False) -> None:
-    """Set a session's socket up before its handshake; raise OSError where the kernel declines.
+    """Set a session's socket up before its handshake; raise OSError if the kernel declines.
 
     Its packets are never fragmented unless `allows_fragments`, and the kernel reports the drops of its own queues
     (ENOBUFS).
@@ -68,10 +68,10 @@ def set_up(sock: socket.socket, options: SocketOptions, *, allows_fragments: boo
 
 
 def forbid_fragments(sock: socket.socket, *, ignores_path: bool = False) -> None:
-    """Set the bit that forbids fragments of what a socket sends.
+    """Set the bit that forbids fragments of a socket's packets.
 
-    The kernel refuses what is larger than the path's MTU; with `ignores_path` only what the interface does not
-    carry (IP_PMTUDISC_PROBE). Raises OSError where the kernel declines.
+    The kernel refuses packets beyond the path's MTU; with `ignores_path` only those beyond the interface's
+    (IP_PMTUDISC_PROBE). Raises OSError if the kernel declines.
     """
     discovery = _PMTUDISC_PROBE if ignores_path else _PMTUDISC_DO
     if sock.family == socket.AF_INET6:
@@ -83,7 +83,7 @@ def forbid_fragments(sock: socket.socket, *, ignores_path: bool = False) -> None
 
 
 def report_errors(sock: socket.socket) -> None:
-    """Have the errors of what a socket sends wait in its error queue (IP_RECVERR)."""
+    """Have errors of a socket's packets wait in its error queue (IP_RECVERR)."""
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)
     else:
@@ -129,7 +129,7 @@ def mode_under(settings: Settings, sock: socket.socket, requested: Mode) -> Mode
 
 
 def set_up_sender(sock: socket.socket, rate_bit_s: int | None) -> None:
-    """Give a sender's socket room for 5 ms of its rate: what waits there is already stamped."""
+    """Give a sender's socket room for 5 ms of its rate: data that wait there are already stamped."""
     wanted = MIB if rate_bit_s is None else min(_MIN_BUFFER_BYTES, max(MIB // 4, rate_bit_s // (8 * 200)))
     _set_buffer(sock, socket.SO_SNDBUF, _SO_SNDBUFFORCE, wanted)
 
@@ -137,7 +137,7 @@ def set_up_sender(sock: socket.socket, rate_bit_s: int | None) -> None:
 def receive_buffer_bytes(settings: Settings) -> int:
     """Return the receive buffer to ask for in each session: 50 ms of the rate, in all of them 4 to 256 MiB.
 
-    Without a limit it is what 5 Gb/s need. The other end names the rate: it must not take this host's memory.
+    Without a limit it is the buffer for 5 Gb/s. The other end names the rate: it must not take this host's memory.
     """
     whole = max(_MIN_BUFFER_BYTES, (settings.rate_bit_s or _FAST_BIT_S) // _BUFFER_DIVISOR)
     return max(_MIN_SESSION_BUFFER_BYTES, min(_MAX_BUFFER_BYTES, whole) // settings.sessions)
@@ -159,7 +159,7 @@ def set_up_receiver(sock: socket.socket, mode: Mode, settings: Settings) -> int:
 
 
 def _set_buffer(sock: socket.socket, option: int, force_option: int, size_bytes: int) -> None:
-    """Ask for a buffer, beyond the system's limit where this process may (CAP_NET_ADMIN)."""
+    """Ask for a buffer, beyond the system's limit if this process may (CAP_NET_ADMIN)."""
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, option, size_bytes)
     if IS_LINUX and sock.getsockopt(socket.SOL_SOCKET, option) < 2 * size_bytes:
@@ -175,7 +175,7 @@ def set_receive_timeout(sock: socket.socket, seconds: float) -> None:
 
 
 def set_segment(sock: socket.socket, datagram_bytes: int) -> bool:
-    """Have the kernel cut what is sent into datagrams of this size; return whether it can (UDP_SEGMENT)."""
+    """Have the kernel cut sent groups into datagrams of this size; return whether it can (UDP_SEGMENT)."""
     if not IS_LINUX:
         return False
     try:
@@ -186,7 +186,7 @@ def set_segment(sock: socket.socket, datagram_bytes: int) -> bool:
 
 
 def read_socket_drops(sock: socket.socket) -> int | None:
-    """Return how many packets found no room in the socket; None where the system does not tell.
+    """Return the packets for which the socket had no room; None if the system does not report them.
 
     The kernel counts a group (UDP_GRO) once.
     """
@@ -195,7 +195,7 @@ def read_socket_drops(sock: socket.socket) -> int | None:
 
 
 def read_path_mtu(sock: socket.socket) -> int | None:
-    """Return the MTU of a connected socket's path, as far as the kernel knows it; None where it does not tell."""
+    """Return the MTU of a connected socket's path, as far as the kernel knows it; None otherwise."""
     if not IS_LINUX:
         return None
     try:
@@ -207,7 +207,7 @@ def read_path_mtu(sock: socket.socket) -> int | None:
 
 
 def explain_size(sock: socket.socket, datagram_bytes: int) -> str:
-    """Return why a connected socket's datagram is too long: the interface, its route, or what a router has said."""
+    """Return why a connected socket's datagram is too long: the interface, its route, or a router's report."""
     mtu = read_path_mtu(sock)
     text = f"a datagram of {datagram_bytes} bytes does not fit the path's MTU"
     if mtu is None:
@@ -230,7 +230,7 @@ def explain_size(sock: socket.socket, datagram_bytes: int) -> str:
 def largest_datagram(sock: socket.socket) -> int:
     """Return the UDP payload of the largest packet that the path carries whole, of at most 9,000 bytes.
 
-    Where the MTU is unknown, that of Ethernet is assumed.
+    If the MTU is unknown, Ethernet's is assumed.
     """
     mtu = min(read_path_mtu(sock) or 1_500, _LARGEST_PACKET_BYTES)
     return mtu - header_bytes(sock)

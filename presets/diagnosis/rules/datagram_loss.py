@@ -1,18 +1,18 @@
-"""Lost datagrams of a UDP run, where they were lost, and the pattern of those that the network lost.
+"""Lost datagrams of a UDP run: the place of the losses, and the pattern of losses in the network.
 
-Measured: the numbers that never arrived; what the kernels dropped at the session's own sockets (ENOBUFS at the
-sender, SO_MEMINFO at the receiver); and the drops of the interface's queueing discipline, of the interface
-(/proc/net/dev), and of the queue of a core (/proc/net/softnet_stat). No host dropped the rest: the network did.
+Measured: the numbers that never arrived; the kernels' drops at the session's own sockets (ENOBUFS at the sender,
+SO_MEMINFO at the receiver); and the drops of the interface's queueing discipline, of the interface
+(/proc/net/dev), and of the queue of a core (/proc/net/softnet_stat). The network dropped the rest.
 
 Meaning: a full socket buffer is a receiver that reads too late, or a buffer too small for its pauses. A full queue
-of the sender is a rate above the line's. In the network, single losses at random are noise, as of a bad cable or
-radio; bursts are a queue or a policer that is full for a moment; regular losses have one regular cause.
+of the sender is a rate above the line's. In the network, single losses at random are noise, as with a bad cable or
+radio. Bursts come from a queue or a policer that is full for a moment. Regular losses have one regular cause.
 
-Datagrams that the sender skipped because it was held up (pacing.py) are missing from the rate as well: a processor
-that is too busy, or a rate beyond what one sender's thread can send.
+A sender that is held up skips datagrams (pacing.py), and they are missing from the rate as well. Its processor is
+too busy, or the rate is too high for one thread.
 
-Findings: `sender-starved` for those; `send-queue-full`, `nic-drops`, `backlog-full` and `socket-buffer-full` for
-losses within a host; `loss`, `loss-bursts` and `loss-periodic` for those of the network.
+Findings: `sender-starved` for skipped datagrams; `send-queue-full`, `nic-drops`, `backlog-full` and
+`socket-buffer-full` for losses within a host; `loss`, `loss-bursts` and `loss-periodic` for losses in the network.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,20 +20,29 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....engine.model.plan import MIB, SECOND_NS, End
-from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time, group_digits
+from ....engine.results.counter_sums import bits_per_second
+from ...number_text import (
+    format_bytes,
+    format_percent,
+    format_quantity,
+    format_rate,
+    format_share,
+    format_time,
+    group_digits,
+)
 from .. import remedies
 from ..evidence import DatagramEvidence, EndEvidence, describe_unseen, end_name, nic_name
 from ..finding import Finding, FindingCode
 from ..flow_view import FlowView
 
-_MIN_LOSS: Final = 0.001  # a thousandth: what acceptance tests allow a service at most
+_MIN_LOSS: Final = 0.001  # 1/1000: the most that acceptance tests of services allow
 _MIN_LOST: Final = 10
 _MIN_SKIPPED: Final = 0.01
 _MIN_PART: Final = 0.05  # of the losses
 _CONFIDENCE: Final = 0.9
 _AS_EXPECTED: Final = 0.99
 _AS_ASKED: Final = 0.95
-_BUFFER_NS: Final = SECOND_NS // 20  # of the rate: what a session requests for its socket, and 4 MiB at least
+_BUFFER_NS: Final = SECOND_NS // 20  # of the rate: a session requests so much for its socket, and at least 4 MiB
 _MIN_BUFFER_BYTES: Final = 4 * MIB
 _FULL_WORKER: Final = 0.85
 _MIN_WAIT: Final = 0.1
@@ -61,7 +70,7 @@ def find_datagram_losses(view: FlowView) -> Iterator[Finding]:
 
 
 def find_sending_limits(view: FlowView) -> Iterator[Finding]:
-    """Yield the rate that the person chose, if it is below the expected one and the sender reached it."""
+    """Yield the rate that the user chose, if it is below the expected one and the sender reached it."""
     datagrams, expected_bit_s = view.flow.datagrams, view.flow.expected_bit_s
     asked_bit_s = None if datagrams is None else datagrams.asked_bit_s
     if datagrams is None or asked_bit_s is None or expected_bit_s is None or datagrams.loss >= 1:
@@ -80,7 +89,7 @@ def find_sending_limits(view: FlowView) -> Iterator[Finding]:
 
 
 def find_held_sender(view: FlowView) -> Iterator[Finding]:
-    """Yield the datagrams that the sender gave up, if nothing else explains why it sent less than it was to."""
+    """Yield the datagrams that the sender skipped, if nothing else explains its low rate."""
     datagrams, sender = view.flow.datagrams, view.sender
     skipped = 0 if datagrams is None else datagrams.skipped or 0
     if datagrams is None or skipped < max(_MIN_LOST, _MIN_SKIPPED * (datagrams.sent + skipped)):
@@ -106,10 +115,11 @@ def find_held_sender(view: FlowView) -> Iterator[Finding]:
 
 def _share_of_gap(view: FlowView, count: int) -> float:
     """Return the share of the missing rate that lost datagrams are."""
-    datagrams, seconds = view.flow.datagrams, view.evidence.span_ns / SECOND_NS
-    if datagrams is None or not datagrams.datagram_bytes or not view.gap_bit_s or not seconds:
+    datagrams = view.flow.datagrams
+    if datagrams is None or not datagrams.datagram_bytes or not view.gap_bit_s:
         return 0.0
-    return min(1.0, count * datagrams.datagram_bytes * 8 / seconds / view.gap_bit_s)
+    lost_bit_s = bits_per_second(count * datagrams.datagram_bytes, view.evidence.span_ns)
+    return min(1.0, (lost_bit_s or 0.0) / view.gap_bit_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +133,7 @@ class _Part:
     def find(
         self, code: FindingCode, text: str, evidence: str, remedy: remedies.Remedy, end: EndEvidence | None = None
     ) -> Finding:
-        """Return the finding about them, whose weight is their share of all that were lost."""
+        """Return the finding about these losses; its weight is their share of all losses."""
         share = self.view.budget.take("network", limit=_share_of_gap(self.view, self.count))
         part = self.count / self.datagrams.lost
         where = None if end is None else end.end
@@ -133,7 +143,7 @@ class _Part:
 
     @property
     def numbers(self) -> str:
-        """How many they are, in words."""
+        """The number of losses, in words."""
         datagrams, count = self.datagrams, self.count
         share = format_percent(datagrams.loss)
         if count == datagrams.lost:
@@ -142,7 +152,7 @@ class _Part:
         return f"{group_digits(count)} of {lost}; {share} of all were lost"
 
     def tense(self, present: str, past: str) -> str:
-        """Return the words for a run that is active, or those for one that has ended."""
+        """Return the words for an active run, or those for an ended one."""
         return self.view.evidence.tense(present, past)
 
 
@@ -154,20 +164,20 @@ def _describe_bursts(datagrams: DatagramEvidence) -> str:
 
 
 def _socket_buffer(lost: _Part) -> Finding:
-    """Return the finding about a receiver that reads too late for its buffer, by what kept it from reading."""
+    """Return the finding about a receiver that reads too late for its buffer, with the load of its host."""
     end, datagrams, numbers = lost.view.receiver, lost.datagrams, lost.numbers
     if datagrams.buffer_bytes is not None:
         numbers += f"; the socket's buffer {lost.tense('holds', 'held')} {format_bytes(datagrams.buffer_bytes)}"
     if end.busiest_worker is not None:
-        numbers += f", the busiest worker used {100 * end.busiest_worker:.0f} % of a core"
+        numbers += f", the busiest worker used {format_share(end.busiest_worker)} of a core"
     if end.waiting is not None:
-        numbers += f", and one waited {100 * end.waiting:.0f} % of the time for a core"
+        numbers += f", and one waited {format_share(end.waiting)} of the time for a core"
     was_full = f"The buffer of the {end.end.label} receiver's socket {lost.tense('is', 'was')} full."
     return lost.find("socket-buffer-full", was_full, numbers, _mend_receiver(lost.view, datagrams), end)
 
 
 def _mend_receiver(view: FlowView, datagrams: DatagramEvidence) -> remedies.Remedy:
-    """Return the remedy for a receiver that reads too late: a larger buffer only where the kernel cut it."""
+    """Return the remedy for a receiver that reads too late: a larger buffer only if the kernel cut it."""
     end = view.receiver
     needed = _needed_buffer_bytes(view)
     allowed = None if end.tcp is None else end.tcp.rmem_max_bytes
@@ -185,7 +195,7 @@ def _mend_receiver(view: FlowView, datagrams: DatagramEvidence) -> remedies.Reme
 
 
 def _needed_buffer_bytes(view: FlowView) -> int:
-    """Return the buffer that each session requests: 50 ms of its rate, and 4 MiB at least."""
+    """Return the buffer that each session requests: 50 ms of its rate, and at least 4 MiB."""
     rate_bit_s = max(view.target_bit_s, view.flow.bit_s) / view.evidence.sessions
     return remedies.round_window(max(_MIN_BUFFER_BYTES, rate_bit_s / 8 * _BUFFER_NS / SECOND_NS) / 1.5)
 
@@ -221,7 +231,7 @@ def _send_queue(lost: _Part) -> Finding:
 
 
 def _beyond_host(lost: _Part) -> Finding:
-    """Return the finding about losses in the network or in a host that nobody sees."""
+    """Return the finding about losses in the network, or in a host without counters."""
     unseen = lost.view.evidence.unseen_end or End.FAR
     slower = remedies.lower_rate(lost.view.flow.bit_s)
     return lost.find(
@@ -233,7 +243,7 @@ def _beyond_host(lost: _Part) -> Finding:
 
 
 def _network(lost: _Part) -> Finding:
-    """Return the finding about losses that neither host knows of, by their pattern."""
+    """Return the finding about losses outside both hosts, by their pattern."""
     datagrams, bursts = lost.datagrams, f"{lost.numbers}{_describe_bursts(lost.datagrams)}"
     slower = remedies.lower_rate(lost.view.flow.bit_s)
     are, is_or_was = lost.tense("are", "were"), lost.tense("is", "was")

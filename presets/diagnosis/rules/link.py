@@ -14,7 +14,8 @@ Findings: `mtu-mismatch`, or `mss-small` if both MTUs are right; `timestamps-on`
 from collections.abc import Iterator
 from typing import Final
 
-from ....engine.model.plan import SECOND_NS, Direction
+from ....engine.model.plan import Direction
+from ....engine.results.counter_sums import bits_per_second
 from ...number_text import format_bytes, format_quantity, format_rate
 from .. import remedies
 from ..evidence import EndEvidence, LinkEvidence, end_name, nic_name
@@ -23,8 +24,8 @@ from ..flow_view import FlowView
 from .shared_endpoint import other_tests_bit_s
 
 _TIMESTAMPS_BYTES: Final = 12  # RFC 7323, padding included
-# Acknowledgements, the control connection and ARP stay under this share of the expected rate, or on a slow link
-# under what the samples of the far end take: 8 kb/s for each session at four a second.
+# Acknowledgements, the control connection and ARP stay under this share of the expected rate. On a slow link the
+# samples of the far end may take more: 8 kb/s for each session at four a second.
 _OTHERS_SHARE: Final = 0.05
 _CONTROL_BIT_S: Final = 20_000
 _CONTROL_SESSION_BIT_S: Final = 8_000
@@ -46,7 +47,7 @@ def _share_of_gap(view: FlowView, missing_bit_s: float) -> float:
 
 
 def _carries(link: LinkEvidence, expected_bit_s: float, payload_bytes: int, option_bytes: int) -> float:
-    """Return the expected rate for another payload of each packet, with additional TCP options."""
+    """Return the expected rate if packets have another payload, and additional TCP options."""
     if link.payload_bytes is None or link.wire_bytes is None:
         return expected_bit_s
     overhead = link.wire_bytes - link.payload_bytes + option_bytes
@@ -175,9 +176,8 @@ def _half_duplex(view: FlowView, end: EndEvidence, *, mismatch: bool) -> Finding
 
 def _other_traffic(view: FlowView) -> Iterator[Finding]:
     """Yield the first interface that carried clearly more than the test."""
-    evidence, seconds = view.evidence, view.evidence.span_ns / SECOND_NS
-    link = evidence.link
-    if link is None or link.framing == "none" or not seconds:
+    evidence, link = view.evidence, view.evidence.link
+    if link is None or link.framing == "none" or not evidence.span_ns:
         return
     is_out = view.flow.direction is Direction.OUT
     # A tenth of the other direction is an upper bound of its acknowledgements.
@@ -187,18 +187,19 @@ def _other_traffic(view: FlowView) -> Iterator[Finding]:
     own += other_tests_bit_s(view)
     own *= _HEADERS if mss >= _SMALL_MSS_BYTES else _SMALL_MTU_HEADERS
     own *= 1 + (view.flow.retransmitted or 0.0)
-    # What was under way at the end, or waited behind a lost packet, has crossed an interface and was not received.
-    own += (view.flow.cwnd_bytes or 0) * evidence.sessions * 8 / seconds
-    unread_bytes = (view.flow.unread or 0.0) * (view.flow.receive_buffer_bytes or 0)  # it has crossed it as well
-    own += unread_bytes * evidence.sessions * 8 / seconds
+    # Three kinds of bytes have crossed an interface and do not count as received: those under way at the end, those
+    # that wait behind a lost packet, and those that the program has not read.
+    unread_bytes = (view.flow.unread or 0.0) * (view.flow.receive_buffer_bytes or 0)
+    under_way_bytes = ((view.flow.cwnd_bytes or 0) + unread_bytes) * evidence.sessions
+    own += bits_per_second(under_way_bytes, evidence.span_ns) or 0.0
     control = _CONTROL_BIT_S + _CONTROL_SESSION_BIT_S * evidence.sessions * len(evidence.flows)
     least = max(_OTHERS_SHARE * view.target_bit_s, control)
     for end, sends in ((view.sender, True), (view.receiver, False)):
         if end.counts is None or end.nic is None or end.nic.sort == "loopback":
             continue
         # An end that is told late to stop counts for longer.
-        counted_s = (end.counts_ns or evidence.span_ns) / SECOND_NS
-        carried = (end.counts.sent_bytes if sends else end.counts.received_bytes) * 8 / counted_s
+        counted_bytes = end.counts.sent_bytes if sends else end.counts.received_bytes
+        carried = bits_per_second(counted_bytes, end.counts_ns or evidence.span_ns) or 0.0
         other = carried - own
         if other < least or (share := view.budget.remaining("network")) <= 0:
             continue

@@ -1,27 +1,27 @@
 """Lost packets, on the way or at a network interface.
 
-Measured: the share of the payload that the sender's TCP sent again (tcpi_bytes_retrans of linux/tcp.h; where it is
-missing, tcpi_total_retrans times the segment size), the packets that the receiver got out of order
-(tcpi_rcv_ooopack), and the error and drop counters of both interfaces (/proc/net/dev).
+Measured: the share of the payload that the sender's TCP sent again (tcpi_bytes_retrans of linux/tcp.h; if it is
+missing, tcpi_total_retrans times the segment size), the packets that arrived out of order (tcpi_rcv_ooopack), and
+the error and drop counters of both interfaces (/proc/net/dev).
 
 Meaning: a queue that overflows is how TCP's congestion control finds the rate of a path. The more sessions share
-it and the shorter it is, the more is lost: 0.7 % of 8 sessions through 50 Mb/s. These packets are the path's doing,
-and never named before it. They come while the queue is full: the round trip is long, and the rate constant. A slow
+it and the shorter it is, the more is lost: 0.7 % of 8 sessions through 50 Mb/s. The path causes these losses, and
+its finding comes first. They come while the queue is full: the round trip is long, and the rate constant. A slow
 start that ends in the queue loses much within one round trip, and nothing afterwards.
 
 Other losses come while the round trip is that of the path. If there are many, or if they lower TCP's own bound
 under the expected rate, they limit the flow (FlowView.lossy_bit_s). BBR does not slow down for them.
 
-A policer drops what exceeds its rate and keeps no queue: packets are lost, and yet the rate is constant and the
-round trip that of the path. Loss by chance leaves the round trip as it is as well, but not the rate, since TCP
-halves its window at each loss, whenever that is: with n lost packets in an interval, the rates of intervals spread
+A policer drops the packets above its rate and keeps no queue: packets are lost, and yet the rate is constant and
+the round trip that of the path. Loss by chance does not change the round trip either, but it changes the rate: TCP
+halves its window at each loss, at any time. With n lost packets in an interval, the rates of intervals spread
 by 0.21 / sqrt(n) or more, in 21 runs without a queue over links of 0.4 to 4 % loss and up to 40 ms. Behind a token
 bucket it was 0.07 to 0.17 in 15 of 23 runs; a bucket of a few packets looks like chance. A large bucket lets TCP
 grow until much of a window is lost at once: TCP halves its window once for all of it, and is faster than its bound.
-Behind a policer sessions share its rate, so that together they vary less than each by itself.
+Behind a policer sessions share its rate, so together they vary less than each by itself.
 
 BBR keeps its rate in spite of loss. If it loses packets below the expected rate and keeps no queue, something on
-the path drops what is too much.
+the path drops the excess.
 
 Findings: `nic-errors` and `nic-drops` if an interface counts the packets itself, `policer`, else `loss`.
 """
@@ -40,25 +40,25 @@ from ..flow_view import FlowView
 
 HIGH_LOSS: Final = 0.003
 """The share of lost payload that is more than a path in order loses."""
-_MIN_LOSS: Final = 0.0003  # below this the bound is not looked at
-_MIN_ERRORS: Final = 10  # broken frames; fewer are a cable that was plugged in
+_MIN_LOSS: Final = 0.0003  # below this the bound does not matter
+_MIN_ERRORS: Final = 10  # broken frames; plugging in a cable makes fewer
 _STEADY: Final = 0.17  # times 1 / sqrt(lost packets in an interval)
 _MIN_LOST: Final = 30  # packets; the spread of fewer is chance
 _MIN_INTERVALS: Final = 8
 _BBR_HEEDS: Final = 0.15  # Linux's BBR keeps its rate up to a loss of about 20 %
 _ONCE: Final = 0.25  # of the samples: losses of a slow start
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
-_EXPLAINS: Final = 1.5  # a bound further from the measured rate says nothing about it
+_EXPLAINS: Final = 1.5  # a bound further from the measured rate does not explain it
 _DISPERSED: Final = 2.5  # by chance it was up to 1.4 in 28 runs
-# Times the rate that so much loss by chance leaves, and more if few were lost: of 70 runs with loss by chance none
-# had more than 1.11 + 4 / sqrt(lost).
+# Times the rate that this loss by chance allows, and more if few packets were lost: none of 70 runs with loss by
+# chance had more than 1.11 + 4 / sqrt(lost).
 _OVER_BOUND: Final = 1.3
 _OF_FEW_LOST: Final = 4.0
 _SHORT_QUEUE: Final = 20  # packets
 _SHORT_QUEUE_US: Final = 9_000
-_MIN_BURSTS: Final = 20  # packets: of fewer, some come at once by chance
+_MIN_BURSTS: Final = 20  # packets: if there are fewer, some come at once by chance
 _MIN_POLICED: Final = 0.001
-_BY_CHANCE: Final = 3.0  # times that rate: a short test still has what slow start brought it. More is a queue's.
+_BY_CHANCE: Final = 3.0  # times that rate: a short test still has the payload of slow start; a queue gives more
 
 
 def find_loss_limits(view: FlowView) -> Iterator[Finding]:
@@ -94,7 +94,7 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
 
 
 def loss_bound(view: FlowView) -> float | None:
-    """Return the rate in bit/s that lost packets leave TCP; None if that is no limit, or a full link lost them."""
+    """Return the rate in bit/s that the losses allow TCP; None if that is not a limit, or a full link lost them."""
     loss = view.flow.retransmitted
     if loss is None or loss < _MIN_LOSS or view.has_queue or _is_overflow(view, loss):
         return None
@@ -104,7 +104,7 @@ def loss_bound(view: FlowView) -> float | None:
 
 
 def _is_overflow(view: FlowView, loss: float) -> bool:
-    """Return whether a queue that the flow fills has lost its packets, or would not slow this flow down."""
+    """Return whether a queue that the flow fills dropped the packets, or the losses do not slow this flow down."""
     flow = view.flow
     if view.fills_queue:
         return True
@@ -114,12 +114,12 @@ def _is_overflow(view: FlowView, loss: float) -> bool:
 
 
 def _is_policed(view: FlowView) -> bool:
-    """Return whether losses keep the rate that they should not, and the path has no queue that does."""
+    """Return whether the rate is constant in spite of losses, and the path has no queue that explains it."""
     flow = view.flow
     lost, cwnd, spread = flow.retransmits or 0, flow.cwnd_bytes, flow.rate_spread
     if not cwnd or spread is None or flow.intervals < _MIN_INTERVALS:
         return False
-    # Rate x RTT leaves out what is lost, which is much behind a policer.
+    # Rate x RTT leaves the losses out, and a policer loses much.
     in_flight = max(view.in_flight_bytes or 0.0, flow.unacked_bytes or 0)
     if not flow.is_bbr and in_flight < _FILLED * cwnd:
         return False
@@ -132,7 +132,7 @@ def _is_policed(view: FlowView) -> bool:
 
 
 def _exceeds_bound(view: FlowView, lost: int) -> bool:
-    """Return whether the rate is more than so much loss by chance leaves: much was lost at once.
+    """Return whether the rate is above the bound of this loss by chance: much was lost at once.
 
     Both ways at once, a slow start may last until it is measured.
     """
@@ -143,7 +143,7 @@ def _exceeds_bound(view: FlowView, lost: int) -> bool:
 
 
 def _has_short_queue(view: FlowView) -> bool:
-    """Return whether the round trip is longer than that of the path, but not by what a full queue makes it."""
+    """Return whether the round trip is longer than the path's, but shorter than with a full queue."""
     most_us = min(_SHORT_QUEUE_US, _SHORT_QUEUE * view.packet_us)
     return view.rise_us is not None and not view.has_queue and view.rise_us <= most_us
 

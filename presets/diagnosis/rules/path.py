@@ -6,11 +6,11 @@ and the smoothed and the shortest round trip (tcpi_rtt, tcpi_min_rtt): their dif
 
 Meaning: if the sender had data and no window stopped it, only its pace, congestion control or the path can be the
 limit. A sender that sends at its pacing rate is limited by it: TCP by itself paces at 1.2 times its rate or more,
-and a path that is slower than that makes a queue. BBR is an exception: it paces at what it
-measured on the path, and keeps no queue, so that the path is the better guess. Between two ends of one host there
-is no path: there, what BBR paces at is its own doing. A congestion window below bandwidth
-x delay (RFC 5681) limits only a flow whose payload in flight fills it. Everything else is the path's, if a queue is
-on it or the flow fills its congestion window; if not, neither end tells what the flow waited for.
+and a slower path makes a queue. BBR is an exception: it paces at the rate that it measured on the path, and keeps
+no queue, so the path is the better guess. Two ends of one host have no path between them: there the pace is BBR's
+own choice. A congestion window below bandwidth x delay (RFC 5681) limits only a flow whose payload in flight fills
+it. Everything else is the path's, if it has a queue or the flow fills its congestion window. If not, neither end
+shows the reason for the wait.
 
 Findings: `pacing`, `congestion-window`, `path-slow`, `unexplained`. Lost packets have a module of their own, which
 comes first.
@@ -20,7 +20,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.plan import SECOND_NS, Direction
-from ...number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
+from ...number_text import (
+    format_bytes,
+    format_percent,
+    format_quantity,
+    format_rate,
+    format_share,
+    format_time,
+)
 from .. import remedies
 from ..evidence import MIN_SHARE, describe_unseen
 from ..finding import MIN_CONFIDENCE, NOT_IDENTIFIED, Finding
@@ -28,18 +35,18 @@ from ..flow_view import FlowView
 from .loss import HIGH_LOSS
 from .two_way import misses_little, waiting_part
 
-_NEAR_MOST: Final = 0.85  # of the limit, which counts headers as well: 0.91 of it at MTU 576
-_OVER_MOST: Final = 1.05  # a link without segmentation offload leaves headers out
+_NEAR_MOST: Final = 0.85  # of the limit, which includes headers: 0.91 of it at MTU 576
+_OVER_MOST: Final = 1.05  # without segmentation offload it leaves headers out
 _PACED: Final = 1.1  # a flow within this much of its pacing rate is limited by it
-# BBR paces at the highest rate that it saw of late, and up to 1.25 times that. On loopback, one session of 1 MiB
+# BBR paces at the highest recent rate, and at up to 1.25 times that. On loopback, one session of 1 MiB
 # blocks went at 0.8 of its pace and one of 128 KiB at 0.45; cubic, which does not pace, carried 1.5 times as much.
 _PACED_BY_BBR: Final = 2.5
 _AT_ITS_PACE: Final = 1.3
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _IN_QUEUE: Final = 0.5  # of the congestion window: a flow with less in flight does not fill the path
-_ACKS_WAIT: Final = 0.75  # of the expected rate: what good links carry where acknowledgements wait behind data
+_ACKS_WAIT: Final = 0.75  # of the expected rate: good links carry this if acknowledgements wait behind data
 _MUCH_WAITS: Final = 0.25  # of a direction's gap
-_KEEPS_LOSING: Final = 0.5  # of the samples: losses keep the congestion window where it is
+_KEEPS_LOSING: Final = 0.5  # of the samples: losses keep the congestion window from growing
 _BY_CHANCE: Final = 1.5  # variance of the segments lost in a sample, as a share of their mean
 _GROWN: Final = 0.9  # of bandwidth x delay
 _DELIVERS: Final = 0.97  # a path with this share of the expected rate, while data is sent, is not slow
@@ -84,7 +91,7 @@ def find_host_pacing(view: FlowView) -> Iterator[Finding]:
 
 
 def _pacing(view: FlowView) -> Iterator[Finding]:
-    """Yield a finding if the sender sends at its pacing rate, and no queue of its making is on the path.
+    """Yield a finding if the sender sends at its pacing rate, and has made no queue on the path.
 
     On a short path the round trip varies without a queue. The packets of a queue would be in flight.
     """
@@ -176,9 +183,9 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         return
     evidence = [f"{format_rate(flow.bit_s)} arrived"]
     if flow.busy is not None:
-        evidence[0] = f"the sender had data for {100 * flow.busy:.0f} % of the time, and {evidence[0]}"
+        evidence[0] = f"the sender had data for {format_share(flow.busy)} of the time, and {evidence[0]}"
     delivery_bit_s = (flow.delivery_bit_s or 0) * view.evidence.sessions
-    if delivery_bit_s >= flow.bit_s:  # a median below what arrived says how much acknowledgements vary
+    if delivery_bit_s >= flow.bit_s:  # a median below the received rate only shows that acknowledgements vary
         evidence.append(f"the path delivered {format_rate(delivery_bit_s)} while data was sent")
     if flow.rtt_us is not None and flow.min_rtt_us is not None:
         queue = "a small queue" if view.has_small_queue else "no queue"
@@ -204,7 +211,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
 
 
 def _remedy(view: FlowView, *, is_known: bool) -> remedies.Remedy:
-    """Return where to look, and of both directions at once the test of one, in which no acknowledgement waits."""
+    """Return the place to look; for both directions at once, the test of one, in which no acknowledgement waits."""
     check = remedies.show_queue(view.sender)
     text = f"to see whether it is the path, give more sessions and watch its queue: {check}"
     if is_known:
@@ -216,7 +223,7 @@ def _remedy(view: FlowView, *, is_known: bool) -> remedies.Remedy:
 
 
 def _unseen_sender(view: FlowView, share: float) -> Finding:
-    """Return that nobody knows what limits a sender whose TCP nobody sees."""
+    """Return the finding about a sender whose TCP is not seen: its limit is unknown."""
     label = view.sender.end.label
     return Finding(
         "unexplained",
@@ -239,9 +246,9 @@ def _room(view: FlowView) -> Iterator[str]:
 def _path_confidence(view: FlowView) -> float:
     """Return how likely the path is the limit.
 
-    A queue speaks for it. Delivery at the expected rate speaks against it, if only in a quarter of the intervals,
-    and so does room in the congestion window without a queue, except BBR's, which keeps none. A small gap of both
-    directions at once says little, and so does one that acknowledgements explain in part.
+    A queue makes it likely. Delivery at the expected rate, even in only a quarter of the intervals, makes it
+    unlikely. So does room in the congestion window without a queue, except for BBR, which keeps none. A small gap
+    of both directions at once means little, and so does one that acknowledgements explain in part.
     """
     delivery_bit_s, filled = view.flow.delivery_bit_s or 0, _filled_share(view)
     if view.evidence.sessions == 1 and delivery_bit_s >= _DELIVERS * view.target_bit_s:
@@ -258,7 +265,7 @@ def _path_confidence(view: FlowView) -> float:
 
 
 def _may_lose_by_chance(view: FlowView) -> bool:
-    """Return whether losses may keep the rate, beside a queue: it varies, or both ways single packets are lost."""
+    """Return whether losses may limit the rate beside a queue: it varies, or both ways lose single packets."""
     flow = view.flow
     if view.evidence.direction is Direction.DUPLEX:
         dispersion = flow.loss_dispersion

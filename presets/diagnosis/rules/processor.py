@@ -2,15 +2,16 @@
 
 Measured: how each core of both ends spent the time (/proc/stat, proc(5): user, system, softirq, steal, idle), the
 CPU time of the busiest worker process and of all of linkgauge (getrusage(2)), and the offloads of both interfaces
-(ethtool(8): TSO, GSO, GRO). Of the workers also how long one was ready to run and had no core
-(/proc/PID/schedstat), and for which part of that a CPU quota stopped it (cpu.stat of its cgroup).
+(ethtool(8): TSO, GSO, GRO). For the workers also the time in which one was ready to run and had no
+core (/proc/PID/schedstat), and the part of it in which a CPU quota stopped it (cpu.stat of its cgroup).
 
 Meaning: one session is the work of one core at each end. A sender whose core is full has nothing to send in time
 (the rest of tcpi_busy_time); a receiver whose core is full does not read, which closes its window. With offloads
 the kernel handles packets of up to 64 KiB; without them each packet on the wire costs about a microsecond.
 
-A worker that runs or waits for a core for nearly all of the time is the limit, at its own end, whatever the host's
-cores show: they are the same for both ends of one host. One that sleeps waits for something else.
+A worker that runs or waits for a core for nearly all of the time is the limit, at its own end. The load of the
+host's cores does not matter then: both ends of one host have the same cores. A worker that sleeps waits for
+something else.
 
 Findings: `steal` for a hypervisor, if it takes more than quotas and other processes do, `cpu-quota`,
 `offloads-off`, `core-saturated`, and with it `sessions-few` if other cores are idle. `sender-starved` is a sender
@@ -22,7 +23,7 @@ from typing import Final
 
 from ....engine.model.host_info import lacks_offloads
 from ....engine.model.plan import MIB, End
-from ...number_text import format_quantity, format_time, group_digits
+from ...number_text import format_quantity, format_share, format_time, group_digits
 from .. import remedies
 from ..core_load import (
     FULL,
@@ -42,31 +43,31 @@ from ..flow_view import FlowView
 from ..trial import Trial
 
 OTHER_PROCESSES: Final = "Other processes"
-"""How the text of a finding begins if the worker's core is not its own."""
+"""The beginning of a finding's text if the worker shares its core."""
 
 _ONE_THREAD: Final = 1.1  # cores: more than this is the work of several threads
-# The system calls of a session's worker do most of TCP's work, so that one worker can fill a core.
+# The system calls of a session's worker do most of TCP's work, so one worker can fill a core.
 _FULL_WORKER: Final = 0.85
 # A core that handles packets for this share of the time falls behind.
 _FULL_OF_PACKETS: Final = 0.7
-_MIN_PAUSE: Final = 0.03  # of the time: a sender that has data for all the rest is not short of it
+_MIN_PAUSE: Final = 0.03  # of the time: a sender that has data for all the rest does not lack data
 _MIN_STEAL: Final = 0.05
 # Wake-ups on a busy machine take less of a worker's time than this.
 _MIN_WAIT: Final = 0.1
-# A sender or receiver that TCP waited for was held up by its core, if it waited for that for half of the time.
+# If TCP waited for an end, and that end waited for its core for half of this time, the core is the cause.
 HELD_UP: Final = 0.5
 # From this share of the other end's wait on, the waits of two workers are alike.
 _ALIKE: Final = 0.5
-# Other processes that use this much of a core, and not the test, have filled it.
+# If other processes use this much of a core, they have filled it, and not the test.
 _MIN_OTHERS: Final = 0.25
 _IDLE: Final = 0.5
 _MOST_CORES_NAMED: Final = 4
-# At a microsecond for each packet, this many fill a tenth of a core.
+# At a microsecond for each packet, so many fill a tenth of a core.
 _MANY_PACKETS_S: Final = 100_000
-# What too few sessions explain of a full core's share: they are its reason, and not another one.
+# The part of a full core's share that too few sessions explain: they are its reason, and not another finding.
 _OF_SESSIONS: Final = 0.25
 # A slow path keeps the send buffer full. If it is empty for this share of the gap, the sender's core causes the
-# rest, too. On a crowded machine, a deliberately slow path had up to 0.18.
+# rest, too. On a crowded machine, a path that was slow on purpose had up to 0.18.
 _STARVED: Final = 0.25
 
 
@@ -81,11 +82,11 @@ def find_processor_limits(view: FlowView) -> Iterator[Finding]:
 
 def _starved(view: FlowView, share: float) -> Finding:
     sender = view.sender
-    evidence = f"it had no data to send for {100 * (1 - (view.flow.busy or 0)):.0f} % of the time"
+    evidence = f"it had no data to send for {format_share(1 - (view.flow.busy or 0))} of the time"
     if sender.waiting is not None:
         text = f"The {sender.end.label} sender had nothing to send: its worker stood still."
-        evidence += f", and its worker used {_percent(sender.busiest_worker)} of a core, "
-        evidence += f"and waited {_percent(sender.waiting)} of the time for one"
+        evidence += f", and its worker used {format_share(sender.busiest_worker)} of a core, "
+        evidence += f"and waited {format_share(sender.waiting)} of the time for one"
         remedy = remedies.show_states(sender)
     else:
         text = f"The {sender.end.label} sender was starved of CPU time."
@@ -97,7 +98,7 @@ def _starved(view: FlowView, share: float) -> Finding:
 
 
 def find_core_limits(view: FlowView) -> Iterator[Finding]:
-    """Yield the findings about the cores of either end, the end that is shorter of them first."""
+    """Yield the findings about the cores of either end, the busier end first."""
     ends = [
         (view.sender, ("starved",), ("starved", "buffer", "network")),
         (view.receiver, ("receiver",), ("receiver", "buffer", "network")),
@@ -128,7 +129,7 @@ def _is_held_up(view: FlowView, end: EndEvidence) -> bool:
 def _core_of_packets(view: FlowView, end: EndEvidence) -> int | None:
     """Return the number of the core that the kernel's work on packets fills; None if there is none.
 
-    Most packets arrive, so that on one host the core counts as the receiver's.
+    Most packets arrive, so on one host the core counts as the receiver's.
     """
     number, core = max(enumerate(end.cores), key=lambda each: each[1].softirq, default=(0, None))
     if core is None or core.softirq < _FULL_OF_PACKETS:
@@ -151,9 +152,9 @@ def _quota(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator
         share,
         0.9 if throttled >= _MIN_WAIT else 0.75,
         f"A CPU quota {view.evidence.tense('stops', 'stopped')} linkgauge at {end_name(end.end)}.",
-        f"its cgroup's quota stopped it for {_percent(throttled)} of the time{used}"
+        f"its cgroup's quota stopped it for {format_share(throttled)} of the time{used}"
         if throttled >= wasted
-        else f"its worker waited {_percent(end.waiting)} of the time for a core, while one was idle{used}",
+        else f"its worker waited {format_share(end.waiting)} of the time for a core, while one was idle{used}",
         remedies.show_quota(end),
         end.end,
     )
@@ -162,7 +163,7 @@ def _quota(view: FlowView, end: EndEvidence, names: tuple[str, ...]) -> Iterator
 def _wasted(view: FlowView, end: EndEvidence) -> float:
     """Return the share of time for which a worker waited although a core that it may use was idle.
 
-    Only a limit of its cgroup keeps it from such a core. Beside a full core it may have been bound to that one.
+    Only a limit of its cgroup keeps it from such a core. If another core is full, it may be bound to that one.
     """
     if has_full_core(end):
         return 0.0
@@ -201,10 +202,6 @@ def _part_of_gap(view: FlowView, lost: float) -> float:
     return min(1.0, lost / max(0.01, view.gap_bit_s / view.target_bit_s))
 
 
-def _percent(share: float | None) -> str:
-    return "an unknown share" if share is None else f"{100 * share:.0f} %"
-
-
 def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tuple[str, ...]) -> Iterator[Finding]:
     """Yield the findings about the cores of one end.
 
@@ -212,16 +209,16 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
     """
     is_held_up = _is_held_up(view, end)
     names = waiting if is_held_up else ()
-    if names and view.flow.busy is None:  # without the kernel's account the sender may have waited for either
+    if names and view.flow.busy is None:  # without the kernel's clocks the sender may have waited for either
         names = (*waiting, *working)
     if names and end is view.sender and view.budget.starved >= _STARVED:
-        names = (*waiting, "buffer", *working)  # nor does it write as soon as there is room
+        names = (*waiting, "buffer", *working)  # it does not write as soon as there is room either
     if (end.busiest_worker or 0.0) >= _FULL_WORKER or (is_held_up and _core_of_packets(view, end) is not None):
         names = (*waiting, *working)
     if is_held_up and (used_or_waited(end) or 0.0) >= _FULL_WORKER:
         names = tuple(dict.fromkeys((*names, *waiting, *working)))
     cutting = _cutting(view, end)
-    if names and cutting is not None:  # the kernel cuts and joins while TCP counts as busy
+    if names and cutting is not None:  # TCP counts as busy while the kernel cuts and joins
         names = tuple(dict.fromkeys((*names, *waiting, *working)))
     if not names or view.budget.remaining(*names) < MIN_SHARE:
         return
@@ -238,8 +235,8 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
 def _cutting(view: FlowView, end: EndEvidence) -> EndEvidence | None:
     """Return the end whose missing offloads make this end handle single packets; None if there is none.
 
-    On one host, packets that one end has segmented reach the other end as they are, since no NIC between them joins
-    them again, and both ends use the same cores.
+    On one host, packets that one end has segmented reach the other end unchanged: no NIC between them joins them
+    again, and both ends use the same cores.
     """
     if _packets_s(view) < _MANY_PACKETS_S:
         return None
@@ -253,9 +250,9 @@ def _packets_s(view: FlowView) -> float:
 
 
 def _crowded_ends(view: FlowView, end: EndEvidence, share: float) -> list[tuple[EndEvidence, float]]:
-    """Return the ends that share a finding of one of them: both, where other processes crowd out both alike.
+    """Return the ends that share a finding of one of them: both, if other processes crowd out both alike.
 
-    TCP then waits for the sender, whichever of the two worked too slowly.
+    TCP then waits for the sender, even if the receiver is the slow one.
     """
     other = view.other_end(end)
     own, others = crowded_out(end), crowded_out(other)
@@ -271,7 +268,7 @@ def _has_competitors(view: FlowView, end: EndEvidence) -> bool:
 
 
 def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
-    """Return the finding about a core that a worker fills, or has to leave to something else."""
+    """Return the finding about a core that a worker fills, or must leave to other processes."""
     evidence, packets = view.evidence, _core_of_packets(view, end)
     is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
     where: End | None = end.end
@@ -294,7 +291,7 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
 
 
 def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, remedies.Remedy]:
-    """Return the text and the remedy for a core, by what fills it: the processes' own CPU times show that."""
+    """Return the text and the remedy for a full core: the processes' own CPU times show what fills it."""
     evidence = view.evidence
     hottest = hottest_core(end, evidence.cores_of(end.end))
     number, load = hottest if hottest is not None else (0, None)
@@ -331,14 +328,14 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, remedies.
 
 
 def _is_crowded_out(end: EndEvidence) -> bool:
-    """Return whether something else had the worker's core; without its waits, whether a core is full."""
+    """Return whether another process had the worker's core; without its waits, whether a core is full."""
     if end.waiting is not None:
         return crowded_out(end) >= _MIN_WAIT
     return has_full_core(end)
 
 
 def find_ssh_limit(view: FlowView) -> Iterator[Finding]:
-    """Yield the finding about payload that ssh carries: no TCP value of the run is one of the link."""
+    """Yield the finding about payload that ssh carries: the TCP values of the run are not of the link."""
     ends = (view.sender, view.receiver)
     end = max(ends, key=hottest_busy)
     others = " and ".join(f"{other_processes(view, each):.1f} cores at {end_name(each.end)}" for each in ends)
@@ -357,7 +354,7 @@ def _cores_option(end: EndEvidence) -> str:
 
 
 def _choose_idle_cores(view: FlowView, end: EndEvidence) -> remedies.Remedy:
-    """Return the option that moves the workers to idle cores; another time, if there are none."""
+    """Return the option that moves the workers to idle cores, or the advice to test at another time."""
     own_cores = view.evidence.cores_of(end.end) or ()
     idle = [number for number, core in enumerate(end.cores) if core.busy < _IDLE and number not in own_cores]
     if not idle:
@@ -368,7 +365,7 @@ def _choose_idle_cores(view: FlowView, end: EndEvidence) -> remedies.Remedy:
 
 
 def _use_more_cores(view: FlowView, end: EndEvidence) -> remedies.Remedy:
-    """Return the options or the command that relieve a full core, of those that the run does not have yet."""
+    """Return the options or the command that relieve a full core, if the run does not have them yet."""
     evidence = view.evidence
     if more := _more_workers(evidence, end):
         return remedies.Remedy(f"linkgauge … {more.text}", more.trial)
@@ -381,7 +378,7 @@ def _use_more_cores(view: FlowView, end: EndEvidence) -> remedies.Remedy:
 
 
 def _more_workers(evidence: Evidence, end: EndEvidence) -> remedies.Remedy | None:
-    """Return the options by which the sessions use the cores of an end; None if they do already."""
+    """Return the options with which the sessions use all cores of an end; None if they do already."""
     cores, workers, own_cores = len(end.cores), evidence.workers, evidence.cores_of(end.end)
     if workers is not None and workers > cores > 0 and crowded_out(end) >= _MIN_WAIT:
         return _option(Trial(workers=cores))
@@ -466,7 +463,7 @@ def _steal(view: FlowView, end: EndEvidence, name: str) -> Iterator[Finding]:
         view.budget.take(name, "network", limit=_part_of_gap(view, stolen)),
         0.7,
         f"The hypervisor {view.evidence.tense('takes', 'took')} CPU time from {end_name(end.end)}.",
-        f"{100 * stolen:.0f} % of a core was stolen; {describe_core_load(view.evidence, end)}",
+        f"{format_share(stolen)} of a core was stolen; {describe_core_load(view.evidence, end)}",
         "give this virtual machine dedicated cores, or a less busy host",
         end.end,
     )

@@ -1,14 +1,14 @@
-"""Where the queue is that delays all traffic while the link is loaded: at a sender's own host, or in the path.
+"""The place of the queue that delays all traffic under load: at a sender's own host, or in the path.
 
-Measured: by how much latency rises under load (engine/results/responsiveness), in each direction by the one-way
-delays of datagrams where these pass; what waited in the queueing discipline and the driver of the sender's
-interface, and the rate at which that interface sent; and the round trips of the loaded sessions (tcpi_rtt).
+Measured: the rise of latency under load (engine/results/responsiveness), in each direction by the one-way delays of
+datagrams, if these pass; the queues in the queueing discipline and the driver of the sender's interface, and the
+rate at which that interface sent; and the round trips of the loaded sessions (tcpi_rtt).
 
-Meaning: a packet waits for what is before it in its queue, bytes / rate. Where that explains half of the rise or
-more, the queue is at the sender's host; else it is in the path, before a slower link. Data in the sender's sockets
+Meaning: a packet waits for the packets before it in its queue, bytes / rate. If that explains at least half of the
+rise, the queue is at the sender's host; else it is in the path, before a slower link. Data in the sender's sockets
 waits too, and delays no other traffic. With fair queueing the sessions wait in queues of their own: their round
-trips rise, and those of the probes do not, which is no fault. Where the probes rise and the sessions' round trips,
-which the kernel measures, do not, no queue is the reason: a busy CPU answers late.
+trips rise, and those of the probes do not, which is not a fault. If the probes' round trips rise, and those of the
+sessions, which the kernel measures, do not, the reason is not a queue: a busy CPU answers late.
 
 A load can fill the queue of the other direction too: a download's acknowledgements fill a slow uplink.
 
@@ -22,13 +22,13 @@ from typing import Final
 from ....engine.model.plan import Direction, End, sender_of
 from ....engine.model.workload import Workload
 from ....engine.results.responsiveness.result import Latency, LoadedLatency, Responsiveness, SenderQueue
-from ...number_text import LOAD_NAMES, format_rate, format_time
+from ...number_text import LOAD_NAMES, format_quantity, format_rate, format_share, format_time
 from .. import remedies
 from ..core_load import hottest_busy
 from ..evidence import EndEvidence, Evidence, end_name
 from ..finding import Finding
 
-_LEAST_LOCAL_NS: Final = 1_000_000  # less is one burst of a card with its offloads
+_LEAST_LOCAL_NS: Final = 1_000_000  # less is one burst of an interface with offloads
 _LEAST_PATH_NS: Final = 5_000_000
 _NOTHING_NS: Final = 50_000
 _EXPLAINED: Final = 0.5
@@ -38,7 +38,7 @@ _WAYS: Final = {Direction.OUT: "on the way out", Direction.IN: "on the way in", 
 
 @dataclass(frozen=True, slots=True)
 class _Rise:
-    """A rise of latency under a load, in the direction `flow`: the part of it that this rule has to place."""
+    """A rise of latency under a load, in the direction `flow`: the part of it whose place this rule finds."""
 
     evidence: Evidence
     idle: Latency
@@ -49,12 +49,12 @@ class _Rise:
 
     @property
     def one_way_ns(self) -> float | None:
-        """The rise of the one-way delay; None where no datagrams tell it."""
+        """The rise of the one-way delay; None if no datagrams tell it."""
         return None if self.flow is Direction.DUPLEX else self.load.one_way_rise_ns[self.flow]
 
     @property
     def local_ns(self) -> float | None:
-        """How long a packet waited at the sender's own host; None where that is unknown."""
+        """How long a packet waited at the sender's own host; None if it is unknown."""
         return None if self.queue is None else self.queue.delay_ns
 
     @property
@@ -64,7 +64,7 @@ class _Rise:
 
     @property
     def jitter_ns(self) -> float:
-        """By how much the slowest probes are above the median without any load."""
+        """The difference of the slowest probes and the median without any load."""
         return self.idle.p99_ns - self.idle.p50_ns
 
     @property
@@ -75,15 +75,15 @@ class _Rise:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether a kernel's clock has seen the rise, too: no process that waits for a core is in those."""
+        """Whether a kernel's clock confirms the rise: no process that waits for a core affects it."""
         clocks = [rise for rise in (self.one_way_ns, self.tcp_rise_ns) if rise is not None]
         return not clocks or max(clocks) >= _HALF * self.rise_ns
 
 
 def find_queues(evidence: Evidence) -> tuple[Finding, ...]:
-    """Return where the queues of a responsiveness test are, the longest first; `no-queue` if there is none.
+    """Return the findings about the queues of a responsiveness test, the longest first, or `no-queue`.
 
-    Empty as long as no load has been measured.
+    Empty until a load has been measured.
     """
     result = evidence.responsiveness
     if result is None or result.idle is None:
@@ -119,7 +119,7 @@ def _rises(evidence: Evidence, idle: Latency, load: LoadedLatency) -> Iterator[_
         for flow, rise_ns in known.items():
             yield _Rise(evidence, idle, load, flow, rise_ns, queues.get(_sender(flow)))
         return
-    # Nothing tells the direction but a wait at a sender's own host.
+    # Only a wait at a sender's own host tells the direction.
     longest = max(load.queues, key=lambda queue: queue.delay_ns or 0.0, default=None)
     local_ns = None if longest is None else longest.delay_ns
     if longest is not None and local_ns is not None and local_ns >= _EXPLAINED * load.rise_ns:
@@ -144,7 +144,7 @@ def _place(rise: _Rise) -> Iterator[Finding]:
     """Yield the finding about a rise that is long enough for one."""
     local_ns = rise.local_ns or 0.0
     is_local = local_ns >= max(_LEAST_LOCAL_NS, _EXPLAINED * rise.rise_ns)
-    # A long queue that delays no probe is the sessions' own.
+    # A long queue that does not delay probes is the sessions' own.
     if is_local and rise.rise_ns >= max(_LEAST_LOCAL_NS, _HALF * local_ns) and rise.queue is not None:
         yield _at_sender(rise, rise.queue)
     elif not is_local and _is_long(rise) and rise.is_confirmed:
@@ -152,7 +152,7 @@ def _place(rise: _Rise) -> Iterator[Finding]:
 
 
 def _once_each_direction(findings: list[Finding]) -> Iterator[Finding]:
-    """Yield the first finding of each direction: the longest rise of it."""
+    """Yield the first finding of each direction: its longest rise."""
     seen: set[Direction | None] = set()
     for finding in findings:
         if finding.direction not in seen:
@@ -200,7 +200,7 @@ def _in_path(rise: _Rise) -> Finding:
 
 
 def _path_confidence(rise: _Rise) -> float:
-    """Return how sure the place is: one-way delays tell the direction, the sender's queue that it is not there."""
+    """Return the confidence of the place: one-way delays tell the direction, the sender's queue excludes a host."""
     confidence = 0.7 if rise.one_way_ns is None else 0.9
     if rise.local_ns is None:
         confidence -= 0.2
@@ -224,16 +224,16 @@ def _rise_text(rise: _Rise) -> str:
 
 
 def _queue_texts(rise: _Rise, queue: SenderQueue | None) -> Iterator[str]:
-    """Yield what waited at the sender's host, and in its sockets."""
+    """Yield the queues at the sender's host, and in its sockets."""
     sender = end_name(_sender(rise.flow) if rise.flow is not Direction.DUPLEX else End.NEAR)
     if queue is None or queue.delay_ns is None:
-        yield f"what waited in the interface of {sender} is unknown"
+        yield f"the queue in the interface of {sender} is unknown"
     else:
         yield _waited_text(queue, queue.delay_ns)
     if queue is not None and queue.unsent_ns is not None and queue.unsent_ns >= _LEAST_LOCAL_NS:
-        yield f"{_time(queue.unsent_ns)} of its own data waited in the sockets, which delays nobody else"
+        yield f"another {_time(queue.unsent_ns)} of test data waited in its sockets, which delays no other traffic"
     if queue is not None and queue.dropped:
-        yield f"{queue.dropped} packets found no room in the queue"
+        yield f"the queue dropped {format_quantity(queue.dropped, 'packet')}"
 
 
 def _waited_text(queue: SenderQueue, delay_ns: float) -> str:
@@ -264,7 +264,7 @@ def _no_queue(result: Responsiveness, rises: list[_Rise]) -> Finding:
     if fair is not None and fair.tcp_rise_ns is not None:
         reason += (
             f"; the round trips of the loaded sessions rose by {_time(fair.tcp_rise_ns)}: "
-            "they waited in queues of their own, which delays nobody else"
+            "they waited in queues of their own, which delays no other traffic"
         )
     return Finding(
         "no-queue",
@@ -278,7 +278,7 @@ def _no_queue(result: Responsiveness, rises: list[_Rise]) -> Finding:
 
 
 def _hidden_by_jitter(rise: _Rise, reason: str) -> Finding:
-    """Return the finding about a rise that is no longer than what latency varies by without any load."""
+    """Return the finding about a rise that is not longer than the variation of latency without load."""
     return Finding(
         "no-queue",
         None,
@@ -303,7 +303,8 @@ def _busy_host(rise: _Rise) -> Finding:
     if tcp_ns is not None:
         reasons.append(f"the round trips that the kernel measured rose by {_time(tcp_ns)}")
     if busiest.cores:
-        reasons.append(f"the busiest core of {end_name(busiest.end)} was {100 * hottest_busy(busiest):.0f} % busy")
+        busy = format_share(hottest_busy(busiest))
+        reasons.append(f"the busiest core of {end_name(busiest.end)} was {busy} busy")
     return Finding(
         "no-queue",
         None,

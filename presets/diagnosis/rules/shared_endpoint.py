@@ -1,11 +1,11 @@
 """Other tests on the same endpoint: they share its link, its cores and the path to it.
 
-Measured: what the endpoint itself received and sent for its other tests, those of iperf3 clients included, in the
-time of this one.
+Measured: the payload that the endpoint received and sent for its other tests in the time of this one, iperf3
+clients included.
 
-Meaning: what it received in them takes its part of what this test could have sent to it, and what it sent, of what
-this test could have received. They explain no more than the rate that they had, and nothing of a test that a window
-keeps from using what is there.
+Meaning: payload that the endpoint received for them takes a part of the rate at which this test could send to it,
+and payload that it sent a part of the rate at which this test could receive. They explain at most their own rate,
+and nothing if a window limits this test.
 
 Finding: `other-tests`.
 """
@@ -15,21 +15,21 @@ from typing import Final
 
 from ....engine.model.plan import End
 from ...number_text import format_quantity, format_rate
-from ..bounds import find_reached_bound
 from ..finding import Finding
 from ..flow_view import FlowView
+from ..window_bounds import find_reached_bound
 
 _CONFIDENCE: Final = 0.85
 
 
 def find_other_tests(view: FlowView) -> Iterator[Finding]:
-    """Yield what the other tests of the endpoint take from a direction."""
+    """Yield the finding about the other tests of the endpoint that share a direction."""
     others, other_bit_s = view.evidence.others, other_tests_bit_s(view)
     if others is None or not other_bit_s:
         return
     datagrams = view.flow.datagrams
     if datagrams is not None and not datagrams.lost:
-        return  # all that was sent arrived
+        return  # all sent datagrams arrived
     is_network_only = datagrams is not None or find_reached_bound(view) is not None
     states = ("network",) if is_network_only else ("network", "starved", "receiver", "buffer")
     missing_bit_s = view.gap_bit_s or view.flow.bit_s + other_bit_s
@@ -55,7 +55,7 @@ def find_other_tests(view: FlowView) -> Iterator[Finding]:
 
 
 def other_tests_bit_s(view: FlowView) -> float:
-    """Return the payload rate of the endpoint's other tests in a direction; 0 also if it does not tell."""
+    """Return the payload rate of the endpoint's other tests in a direction; 0 if it is unknown, too."""
     others = view.evidence.others
     if others is None:
         return 0.0

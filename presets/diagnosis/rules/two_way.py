@@ -1,21 +1,22 @@
 """Both directions at once: acknowledgements that wait behind the data of the other direction.
 
 Measured: each direction's rate, the rate that a quarter of the receiver's intervals exceeded, the smoothed and the
-shortest round trip (tcpi_rtt, tcpi_min_rtt of linux/tcp.h), and what was sent again.
+shortest round trip (tcpi_rtt, tcpi_min_rtt of linux/tcp.h), and the retransmits.
 
-Meaning: TCP sends as acknowledgements arrive. Those of one direction share a queue with the other one's data (RFC
-3449, 3.3), so that the round trip of both is that of both queues, and each carries its window / round trip. The one
-with more in flight for its rate keeps its queue filled and sets the round trip. The other one's queue is empty at
-times, however long the queues are (Zhang, Shenker and Clark, 1991). So a good line has room left, although the wire
-model counts the bytes of acknowledgements: 27 of 108 links with queues of 100 ms carried 72 to 95 % of its rate.
+Meaning: TCP sends as acknowledgements arrive. The acknowledgements of one direction share a queue with the other
+direction's data (RFC 3449, 3.3). So each round trip includes both queues, and each direction carries its window /
+round trip. The direction with more in flight for its rate keeps its queue filled and sets the round trip. The other
+one's queue is empty at times, even if the queues are long (Zhang, Shenker and Clark, 1991). So a good line has room
+left, although the wire model counts the bytes of acknowledgements: 27 of 108 links with queues of 100 ms carried 72
+to 95 % of its rate.
 
-If a direction is at its expected rate, its queue is the full one. The other direction has none of its own if it
-loses nothing after its slow start: then only acknowledgements hold it up. If it goes on losing packets it fills
-its queue at times, and the fastest quarter of its intervals tells the rate of its path. On good links that was 0.94
-of the expected rate or more, on 100 links that were 15 % slow or more 0.93 or less. What the path does not carry is
-the path's.
+If a direction is at its expected rate, its queue is the full one. If the other direction loses nothing after its
+slow start, it does not have a queue: then only acknowledgements hold it up. If it goes on losing packets, it fills
+its queue at times, and the fastest quarter of its intervals shows the rate of its path. On good links that was 0.94
+of the expected rate or more, on 100 links that were 15 % slow or more 0.93 or less. The rate that the path does not
+carry is the path's finding.
 
-BBR does not send by acknowledgements alone: nothing is said about it.
+BBR does not send by acknowledgements alone, so this rule leaves it out.
 
 Finding: `acks-queued`; `unexplained` if the whole run misses less than a tenth of its expected rate.
 """
@@ -33,8 +34,8 @@ from ..flow_view import FlowView
 _FULL: Final = 0.95  # of the expected rate: a direction that fills its line
 # Of the expected rate: a line that was reached. An acknowledgement for each segment, as in a recovery, takes 0.03.
 _REACHED: Final = 0.935
-_QUIET: Final = 0.7  # of the samples, the last ones: losses before them are those of a slow start
-_SMALL_GAP: Final = 0.9  # of the expected rate: a run above it has lost too little to be sure
+_QUIET: Final = 0.7  # of the samples, at the end: earlier losses are those of a slow start
+_SMALL_GAP: Final = 0.9  # of the expected rate: above it the missing rate is too small to be sure
 _UNSURE: Final = 0.4
 
 
@@ -62,7 +63,7 @@ def find_waiting_acknowledgements(view: FlowView) -> Iterator[Finding]:
 
 
 def misses_little(evidence: Evidence) -> bool:
-    """Return whether a run in both directions misses so little that neither the path nor the queues are sure."""
+    """Return whether a run in both directions misses too little to tell the path from the queues."""
     return evidence.expected_bit_s is not None and evidence.bit_s >= _SMALL_GAP * evidence.expected_bit_s
 
 

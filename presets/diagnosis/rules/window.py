@@ -6,8 +6,8 @@ whether window scaling was negotiated, and the time for which the peer's receive
 the sender (tcpi_rwnd_limited and tcpi_sndbuf_limited of linux/tcp.h).
 
 Meaning: a session carries at most one window for each round trip, so it needs a window of bandwidth x delay. A flow
-whose payload in flight has reached its smallest window is limited by it (bounds.py). The kernel's clocks support
-that, and share out the time that no bound explains.
+whose payload in flight has reached its smallest window is limited by it (window_bounds.py). The kernel's clocks
+support that, and share out the time that no bound explains.
 
 Findings: `window-scaling-off`; `window-below-bdp` for a requested window; `window-clamped` for a kernel's limit.
 `receive-window` and `send-buffer` come last: time that no other rule explains.
@@ -18,19 +18,19 @@ from dataclasses import replace
 from typing import Final
 
 from ....engine.model.plan import MAX_WINDOW_BYTES
-from ...number_text import format_quantity, format_rate, format_time
+from ...number_text import format_quantity, format_rate, format_share, format_time
 from .. import remedies
-from ..bounds import BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
 from ..evidence import MIN_SHARE, EndEvidence, describe_unseen, end_name
 from ..finding import Finding
 from ..flow_view import FlowView
 from ..trial import Trial
+from ..window_bounds import BoundKind, WindowBound, find_full_window, find_reached_bound, find_set_window
 from .loss import loss_bound
 
 _BY_CLOCKS: Final = 0.05
-"""A share of time that is worth a word."""
+"""A share of time that is worth a mention."""
 
-# Linux opens a session with a receive window of 64 KB. It gets smaller only by data that nobody reads.
+# Linux opens a session with a receive window of 64 KB. Only unread data makes it smaller.
 _FIRST_WINDOW_BYTES: Final = 65_535
 _OFTEN: Final = 0.25  # of the samples: rarer losses leave the window full for most of the time
 _IN_WINDOW: Final = 0.6  # of the window: a flow with less in flight is not stopped by the window's usual size
@@ -41,14 +41,14 @@ def find_window_limits(view: FlowView) -> Iterator[Finding]:
     bound = find_reached_bound(view)
     if bound is None or view.budget.remaining("receiver", "buffer", "network") < MIN_SHARE:
         return
-    # The kernel may account a wait for the window as one for the network.
+    # The kernel may count a wait for the window as a wait for the network.
     share = view.budget.take("receiver", "buffer", "network")
     view.budget.network = share * _share_of_loss(view, bound)
     yield _FINDINGS[bound.kind](view, bound, share - view.budget.network)
 
 
 def _share_of_loss(view: FlowView, bound: WindowBound) -> float:
-    """Return the part of a gap that is left to losses beside a window: by what either would leave alone."""
+    """Return the part of a gap that losses explain beside a window, by the rate that either alone would allow."""
     lossy_bit_s, rtt_s = loss_bound(view), view.base_rtt_s
     if lossy_bit_s is None or rtt_s is None or (view.flow.lossy or 0.0) < _OFTEN:
         return 0.0
@@ -79,7 +79,7 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             0.5,
             f"The send buffer of {end_name(view.sender.end)} {view.evidence.tense('is', 'was')} full of "
             "unacknowledged data.",
-            f"full for {_percent(flow.sndbuf_limited)} of the time",
+            f"full for {format_share(flow.sndbuf_limited)} of the time",
             "give a larger --window, or "
             + remedies.raise_autotuning_limit(view.sender, _larger_buffer(view), is_sender=True),
             view.sender.end,
@@ -87,7 +87,7 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
 
 
 def _is_seldom_full(view: FlowView) -> bool:
-    """Return whether samples contradict the clock of the receive window: it also runs while losses are mended."""
+    """Return whether samples contradict the clock of the receive window: it also runs while losses are repaired."""
     flow = view.flow
     if flow.holds is None or flow.is_read_late:
         return False
@@ -99,22 +99,22 @@ def _closed_window(view: FlowView, share: float) -> Finding:
     receiver, window, in_flight = view.receiver, view.flow.peer_window_bytes, view.in_flight_bytes
     is_unseen = receiver.end is view.evidence.unseen_end
     is_unread = _is_unread(view)
-    evidence = f"for {_percent(view.flow.rwnd_limited)} of the time, with a window of {_bytes(window)}"
+    evidence = f"for {format_share(view.flow.rwnd_limited)} of the time, with a window of {_bytes(window)}"
     if is_unread and in_flight is not None:
         evidence += f" and {_bytes(round(in_flight))} in flight in each session"
     if view.flow.is_read_late:
         evidence += (
-            f"; the window was clearly below its largest size in {_percent(view.flow.low_window)} of samples"
+            f"; the window was clearly below its largest size in {format_share(view.flow.low_window)} of samples"
         )
     remedy = remedies.show_processes(receiver)
     if receiver.waiting is not None:
         evidence += (
-            f"; its worker used {_percent(receiver.busiest_worker)} of a core, "
-            f"and waited {_percent(receiver.waiting)} of the time for one"
+            f"; its worker used {format_share(receiver.busiest_worker)} of a core, "
+            f"and waited {format_share(receiver.waiting)} of the time for one"
         )
         remedy = remedies.show_states(receiver)
     size_bytes = remedies.round_window(window or 0)
-    if is_unseen and not is_unread:  # its kernel's limit is unknown: nothing says that nobody reads
+    if is_unseen and not is_unread:  # its kernel's limit is unknown: the window may be at it
         return Finding(
             "receive-window",
             share,
@@ -255,7 +255,7 @@ def _needed(view: FlowView) -> float:
 
 
 def _describe(view: FlowView, bound: WindowBound) -> str:
-    """Return the numbers behind a bound: bytes in flight, what the target needs, what the kernel's clocks say."""
+    """Return the numbers behind a bound: bytes in flight, the need of the target, and the kernel's clocks."""
     in_flight, rtt = _bytes(round(view.in_flight_bytes or 0)), format_time(view.flow.rtt_us or 0)
     has, is_or_was = view.evidence.tense("has", "had"), view.evidence.tense("is", "was")
     parts = [f"each session {has} {in_flight} in flight with a round trip of {rtt}"]
@@ -263,7 +263,7 @@ def _describe(view: FlowView, bound: WindowBound) -> str:
         parts[0] += f", about as much as the kernel allows for it ({_bytes(round(bound.window_bytes))})"
     else:
         what = "its send buffer" if bound.is_sender else "the receiver's window"
-        parts.append(f"{what} {is_or_was} full of them in {_percent(bound.held)} of samples")
+        parts.append(f"{what} {is_or_was} full of them in {format_share(bound.held)} of samples")
     if view.flow.expected_bit_s is not None:
         parts.append(f"{format_rate(view.target_bit_s)} need {_bytes(round(_needed(view)))} in each session")
     if max(view.flow.rwnd_limited or 0.0, view.flow.sndbuf_limited or 0.0) >= _BY_CLOCKS:
@@ -281,13 +281,9 @@ def _limited(view: FlowView) -> str:
     flow = view.flow
     waits = view.evidence.tense("waits", "waited")
     return (
-        f"TCP {waits} for the receiver's window {_percent(flow.rwnd_limited)} of the time, and for the sender's "
-        f"buffer {_percent(flow.sndbuf_limited)}"
+        f"TCP {waits} for the receiver's window {format_share(flow.rwnd_limited)} of the time, "
+        f"and for the sender's buffer {format_share(flow.sndbuf_limited)}"
     )
-
-
-def _percent(share: float | None) -> str:
-    return "an unknown part" if share is None else f"{100 * share:.0f} %"
 
 
 def _bytes(size: int | None) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import End
-from linkgauge.engine.protocol.auth import CODE_BYTES
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, decompress
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, PREAMBLE_BYTES, encode_preamble
+from linkgauge.engine.protocol.tokens import CODE_BYTES
 
 LENGTH = struct.Struct(">I")
 LAST_WITHOUT_CODE = {End.NEAR: "Proof", End.FAR: "Welcome"}
@@ -25,9 +25,9 @@ def pass_on(_sender: End, _kind: str, frame: bytes) -> list[bytes]:
 
 
 class FrameRelay:
-    """One relay. `attack` gets each frame with its sender and the name of its message, and returns what to send on.
+    """One relay. `attack` gets each frame with its sender and its message's name, and returns the bytes to send.
 
-    A frame is a length, a body, and a code where the conversation has come that far. `rewrite_header` gets the
+    A frame is a length, a body, and a code if the conversation has come that far. `rewrite_header` gets the
     header of each data connection. `cut` ends the control connection at both ends, and `send` speaks in it. With
     `hides_ends` no end learns that the other one has closed.
     """
@@ -98,7 +98,7 @@ class FrameRelay:
         await self._pass_end_on(writer)
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass payload on, and drop what nobody takes any more."""
+        """Pass payload on; drop it once the other side is closed."""
         with suppress(OSError):
             while data := await reader.read(1 << 16):
                 with suppress(OSError):

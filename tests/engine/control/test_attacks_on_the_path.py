@@ -17,14 +17,15 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerError
 from linkgauge.engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.run import Run, open_run
-from linkgauge.engine.protocol.auth import CODE_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Open, Ping, Refuse
 from linkgauge.engine.protocol.preamble import DataHello
+from linkgauge.engine.protocol.tokens import CODE_BYTES
 
 from ..conftest import RATE_BIT_S
 from ..waiting import until
@@ -41,7 +42,7 @@ FORGED = bytes(CODE_BYTES)
 
 @dataclass
 class World:
-    """A far end, a relay before it, and what both ends say of a run."""
+    """A far end, a relay before it, and both ends' reports of a run."""
 
     peer: Peer
     relay: FrameRelay
@@ -103,7 +104,7 @@ class OnThird:
         self._seen = 0
 
     def __call__(self, _sender: End, kind: str, frame: bytes) -> list[bytes]:
-        """Return what to send on for a frame."""
+        """Return the bytes to send on for a frame."""
         self._seen += kind == self._kind
         if kind != self._kind or self._seen != 3:
             return [frame]
@@ -121,7 +122,7 @@ class Swap:
         self._seen = 0
 
     def __call__(self, sender: End, kind: str, frame: bytes) -> list[bytes]:
-        """Return what to send on for a frame."""
+        """Return the bytes to send on for a frame."""
         self._seen += kind == self._kind
         if self._first and sender is self._sender:
             first, self._first = self._first, b""
@@ -254,7 +255,7 @@ async def test_a_relay_cannot_rewrite_what_the_far_end_answers(kind: str) -> Non
 
 
 async def test_data_connections_of_a_rewritten_plan_do_not_open() -> None:
-    """The plan is part of the run's secret, also where neither end has a key, and messages no codes."""
+    """The plan is part of the run's secret, even if neither end has a key and messages have no codes."""
     async with world(key=None) as it:
         it.relay.attack = rewritten("Open", make_endless_fetch)
         await it.run(Plan(duration_ns=SECOND_NS, rate_bit_s=RATE_BIT_S))
@@ -284,7 +285,7 @@ REWRITES: dict[str, Callable[[DataHello], DataHello]] = {
 
 @pytest.mark.parametrize("change", REWRITES)
 async def test_a_data_connection_whose_header_the_relay_rewrites_does_not_open(change: str) -> None:
-    """Its token is valid for what the near end asked for, and for nothing else."""
+    """Its token is valid for the session that the near end asked for alone."""
     async with world() as it:
         it.relay.rewrite_header = lambda header: REWRITES[change](DataHello.unpack(header)).pack()
         await it.run()
@@ -299,7 +300,7 @@ class SwallowFromStop:
         self.is_swallowing = False
 
     def __call__(self, sender: End, kind: str, frame: bytes) -> list[bytes]:
-        """Return what to send on for a frame."""
+        """Return the bytes to send on for a frame."""
         self.is_swallowing |= kind == "Stop"
         return [] if self.is_swallowing and sender is End.NEAR else [frame]
 

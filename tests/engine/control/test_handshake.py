@@ -1,42 +1,38 @@
-"""The beginning of a connection: first bytes, keys on real connections, and refusals with their reasons."""
+"""The handshake of both ends on real connections: keys, proofs and introductions."""
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
-from linkgauge.engine.control.handshake import read_connection_header, refuse
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import (
     PeerKeyRequired,
     PeerNotLinkgauge,
     PeerUntrusted,
-    PeerVersionMismatch,
-    RemoteProtocolError,
 )
 from linkgauge.engine.model.events import Event, Reason, Sampled
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import Run, open_run
-from linkgauge.engine.protocol.auth import RunSecret, Tickets
-from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
-from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Proof, Refuse, Welcome
+from linkgauge.engine.protocol.framing import decode_body, encode_frame
+from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Proof, Welcome
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,
     DATA_ACCEPTED,
     DATA_KIND,
-    PREAMBLE_BYTES,
-    PROTOCOL_VERSION,
     DataHello,
     encode_preamble,
 )
+from linkgauge.engine.protocol.tokens import RunSecret, Tickets
 
 from ..waiting import soon, until
 
@@ -99,7 +95,7 @@ async def test_a_run_with_the_key_is_a_run_like_any_other(keyed: Peer, record: A
 
 
 async def test_a_missing_or_wrong_key_is_reported_with_the_remedy(keyed: Peer) -> None:
-    """Neither hears who the far end is, and the one with the key is served all the same."""
+    """Neither learns the name of the far end, and the client with the key is served."""
     with pytest.raises(PeerKeyRequired, match=rf"{keyed} asks for a key: set LINKGAUGE_KEY .*--key-file"):
         await soon(query_host_info(keyed))
     with pytest.raises(PeerKeyRequired, match=f"{keyed} rejected your key"):
@@ -146,7 +142,7 @@ async def test_a_far_end_that_is_not_trusted_does_not_learn_the_name_of_this_hos
 async def test_the_status_of_an_endpoint_names_the_host_of_the_client(
     key: SharedKey | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not that of the endpoint; the client's facts come after both proofs."""
+    """Not the endpoint's own; the client's facts come after both proofs."""
     names = iter(["web-07", "db-02"])  # the near end describes itself first
     monkeypatch.setattr(socket, "gethostname", lambda: next(names))
     async with (
@@ -199,7 +195,7 @@ async def test_a_proof_that_is_sent_back_to_its_maker_is_refused() -> None:
 async def test_a_data_connection_needs_a_token_that_has_not_been_used(
     keyed: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was seen on the wire opens nothing: not the same again, and no other session."""
+    """A token that was seen on the wire opens neither the same session again nor another."""
     secrets: list[Any] = []
     monkeypatch.setattr(
         "linkgauge.engine.control.connection.RunSecret",
@@ -227,84 +223,6 @@ async def test_a_data_connection_needs_a_token_that_has_not_been_used(
         assert await try_to_open(DataHello(bytes(16), fresh, Direction.IN, 2, 0, None)) == b""
         assert await try_to_open(DataHello(secret.run_tag, fresh, Direction.IN, 2, 0, None)) == DATA_ACCEPTED
         assert await try_to_open(DataHello(secret.run_tag, fresh, Direction.IN, 2, 0, None)) == b""
-
-
-HELLO = DataHello(b"r" * 16, b"t" * 16, Direction.IN, 3, 1, 65_536)
-
-
-@pytest.fixture
-def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Give the client's socket and the accepted one."""
-    client, accepted = socket.socketpair()
-    with client, accepted:
-        yield client, accepted
-
-
-async def test_a_data_connection_is_read_up_to_its_payload(sockets: tuple[socket.socket, socket.socket]) -> None:
-    """The payload is left for the worker that takes the socket over."""
-    client, accepted = sockets
-    client.sendall(encode_preamble(DATA_KIND) + HELLO.pack() + b"payload")
-    assert await read_connection_header(accepted) == (encode_preamble(DATA_KIND), HELLO)
-    assert accepted.recv(100) == b"payload"
-
-
-async def test_a_control_connection_is_read_up_to_its_first_frame(
-    sockets: tuple[socket.socket, socket.socket],
-) -> None:
-    """The frame may arrive with the preamble."""
-    client, accepted = sockets
-    client.sendall(encode_preamble(CONTROL_KIND) + b"frame")
-    assert await read_connection_header(accepted) == (encode_preamble(CONTROL_KIND), None)
-    assert accepted.recv(100) == b"frame"
-
-
-async def test_a_client_of_another_version_gets_ours_and_is_refused(
-    sockets: tuple[socket.socket, socket.socket],
-) -> None:
-    """So that its error names both versions."""
-    client, accepted = sockets
-    other = bytearray(encode_preamble(CONTROL_KIND))
-    other[9] = PROTOCOL_VERSION + 1
-    client.sendall(other)
-    with pytest.raises(
-        PeerVersionMismatch,
-        match=f"speaks protocol {PROTOCOL_VERSION + 1}, this linkgauge speaks {PROTOCOL_VERSION}; install",
-    ):
-        await read_connection_header(accepted)
-    assert client.recv(100) == encode_preamble(CONTROL_KIND)
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "closed before"),
-        (encode_preamble(DATA_KIND) + HELLO.pack()[:-1], "closed before"),
-        (b"GET / HTTP/1.1\r\n", r"not a linkgauge client: it sent HTTP \('GET / HTTP/1"),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\xff", "not a linkgauge client: it sent TLS$"),
-    ],
-)
-async def test_a_client_without_a_whole_header_is_an_error(
-    sockets: tuple[socket.socket, socket.socket], data: bytes, message: str
-) -> None:
-    """A port scanner and a browser among them."""
-    client, accepted = sockets
-    client.sendall(data)
-    client.shutdown(socket.SHUT_WR)
-    with pytest.raises(RemoteProtocolError, match=message):
-        await read_connection_header(accepted)
-
-
-async def test_a_refused_client_reads_the_reason(sockets: tuple[socket.socket, socket.socket]) -> None:
-    """A client that never closes is left after a deadline."""
-    client, accepted = sockets
-    client.sendall(b"unread bytes, which would reset the connection")
-    async with asyncio.timeout(10):
-        await refuse(accepted, "one run at a time")
-    client.setblocking(False)
-    data = client.recv(4_096)
-    assert data[:PREAMBLE_BYTES] == encode_preamble(CONTROL_KIND)
-    bodies = FrameReader(End.FAR).feed(data[PREAMBLE_BYTES:])
-    assert [decode_body(body, End.FAR) for body in bodies] == [Refuse("one run at a time")]
 
 
 async def test_an_impossible_name_of_a_far_interface_gets_no_further() -> None:

@@ -41,7 +41,7 @@ def test_payload_that_moves_excuses_silence_up_to_a_limit() -> None:
 
 
 def test_payload_that_stops_excuses_nothing_four_seconds_later() -> None:
-    """What was carried long ago is no sign of life."""
+    """Payload of long ago is not a sign of life."""
     liveness = Liveness(0)
     assert liveness.check_timeout(10 * SECOND_NS, 0, 500) is None
     assert liveness.check_timeout(10 * SECOND_NS + SILENCE_TIMEOUT_NS, 0, 500) is None
@@ -119,7 +119,7 @@ def test_a_tick_of_the_kernel_is_no_sign_of_life() -> None:
 
 
 def test_a_pause_of_this_end_does_not_count_against_the_other() -> None:
-    """A busy host has not read what came: it is given the time to."""
+    """A busy host has not read its messages yet, and gets the time to."""
     tether = DeadPeerDetector(0)
     assert tether.measure_silence_ns(LOOK_NS, LOOK_NS, 0) == 0
     late_ns = 9 * SECOND_NS

@@ -1,4 +1,4 @@
-"""Several control connections over one pair of streams: real sockets, and what breaks them."""
+"""Several control connections over one pair of streams: on real sockets, also when these break."""
 
 import asyncio
 import socket
@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from linkgauge.engine.control.connection import ControlConnection
+from linkgauge.engine.control.key_proof import KeyCheck
 from linkgauge.engine.control.multiplexer import Mux, MuxChannel
 from linkgauge.engine.far.client_service import ServiceContext, serve_client
 from linkgauge.engine.model.errors import ConnectionClosed
@@ -22,7 +23,7 @@ EXTRA = {"sockname": ("192.0.2.1", 1), "peername": ("192.0.2.2", 22), "data_addr
 
 
 class Pair:
-    """Both ends of the streams; the far one serves whoever comes."""
+    """Both ends of the streams; the far one serves every client."""
 
     def __init__(self) -> None:
         self.lost: list[str] = []
@@ -32,7 +33,7 @@ class Pair:
 
     def _accept(self, _channel: MuxChannel) -> asyncio.Protocol:
         link = ControlConnection(End.FAR)
-        task = asyncio.create_task(serve_client(link, ServiceContext()))
+        task = asyncio.create_task(serve_client(link, ServiceContext(), KeyCheck(link.machine, lambda: None)))
         self.serving.add(task)
         task.add_done_callback(self.serving.discard)
         return link
@@ -80,7 +81,7 @@ async def test_connections_at_once_are_greeted_each_and_closed_each() -> None:
 
 
 async def test_the_end_of_the_streams_is_the_end_of_every_connection_with_a_reason() -> None:
-    """Who waits for a message is told why none will come."""
+    """A caller that waits for a message gets the reason why none will come."""
     async with connected() as pair:
         link = pair.dial()
         link.send(Hello())

@@ -19,8 +19,9 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerKeyRequired, PeerNotLinkgauge, PeerRefused, PeerUntrusted, TlsError
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
@@ -68,7 +69,7 @@ async def test_a_run_works_over_tls_with_the_pinned_certificate(files: Certifica
 async def test_the_dates_of_a_pinned_certificate_do_not_matter(
     first_year: int, last_year: int, tmp_path: Path
 ) -> None:
-    """A clock that is wrong at either end locks nobody out, and another certificate is refused as ever."""
+    """A wrong clock at either end locks no client out, and another certificate is refused as ever."""
     dates = (datetime(first_year, 1, 1, tzinfo=UTC), datetime(last_year, 1, 1, tzinfo=UTC))
     files = CertificateFiles(tmp_path, trustme.CA(), *dates)
     certificate = Certificate.load(files.cert, files.key)
@@ -79,7 +80,7 @@ async def test_the_dates_of_a_pinned_certificate_do_not_matter(
 
 
 async def test_another_certificate_or_none_is_not_trusted(files: CertificateFiles, far_end: Peer) -> None:
-    """Each is told with what to do; a near end without TLS is told that the endpoint wants it."""
+    """Each error says what to do; a near end without TLS reads that the endpoint requires it."""
     certificate = Certificate.load(files.cert, files.key)
     async with Endpoint(listen("127.0.0.1", 0), certificate=certificate) as endpoint:
         with pytest.raises(
@@ -104,7 +105,7 @@ async def test_an_excluded_address_is_turned_away_before_tls(files: CertificateF
 
 
 async def test_a_man_in_the_middle_with_another_certificate_is_detected_by_the_key(files: CertificateFiles) -> None:
-    """They pass all on, both ways, to the real endpoint: what both ends prove has another certificate in it."""
+    """They pass all on to the real endpoint, both ways, but the proofs contain another certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     between = Certificate.load(*_issue(files))
@@ -175,7 +176,7 @@ async def test_a_closed_connection_leaves_nothing_to_the_search_for_garbage(
             with pytest.raises(PeerKeyRequired):
                 await query_host_info(peer_of(endpoint, fingerprint, SharedKey("another-key-of-this-test")))
 
-        await use()  # once before: the first use imports and builds what stays
+        await use()  # once before: the first use imports modules and builds objects that stay
         gc.collect()
         gc.disable()
         try:
@@ -202,7 +203,7 @@ async def test_the_connections_of_a_run_need_no_search_for_garbage(
             run.change_settings(Settings(Direction.DUPLEX, 2))
 
     async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as endpoint:
-        await record(plan, peer_of(endpoint, fingerprint))  # once before: the first use builds what stays
+        await record(plan, peer_of(endpoint, fingerprint))  # once before: the first use builds objects that stay
         gc.collect()
         gc.disable()
         try:

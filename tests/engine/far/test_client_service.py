@@ -1,4 +1,4 @@
-"""Clients of an endpoint beside each other: what they learn of each other, and who may run."""
+"""Clients of an endpoint beside each other: what they learn of each other, and which may run."""
 
 import asyncio
 import socket
@@ -36,7 +36,7 @@ async def events_of(plan: Plan, peer: Peer) -> list[Event]:
 
 
 def others_in(events: list[Event]) -> list[OtherTests | None]:
-    """Return what the far end's samples tell of other tests."""
+    """Return the other tests in the far end's samples."""
     return [e.sample.others for e in events if isinstance(e, Sampled) and e.sample.end is End.FAR]
 
 

@@ -1,4 +1,4 @@
-"""The limits of UDP at an endpoint: what is refused, how senders are held below them, when traffic is too much."""
+"""The limits of UDP at an endpoint: plans over them, senders below them, and too much traffic."""
 
 from collections.abc import Callable
 from typing import Any
@@ -73,7 +73,7 @@ def test_traffic_over_a_limit_is_too_much_after_a_second_of_excess() -> None:
 
 
 async def test_a_run_that_brings_more_datagrams_than_a_limit_is_ended(record: Callable[..., Any]) -> None:
-    """A plan that leaves their size to the path is not over the limit; what arrives is."""
+    """A plan that leaves their size to the path is not over the limit; the traffic is."""
     settings = Settings(rate_bit_s=20_000_000)
     plan = Plan(settings, Workload.UDP, duration_ns=15 * SECOND_NS)
     async with Endpoint(listen("127.0.0.1", 0), limits=Limits(udp_packets_s=50)) as endpoint:

@@ -14,15 +14,15 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import RemoteProtocolError
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, PROBE_SESSION, Direction, SocketOptions
-from linkgauge.engine.protocol.auth import RunSecret, TicketCheck
 from linkgauge.engine.protocol.datagram_handshake import (
     DatagramAccepted,
     DatagramChallenge,
     DatagramHello,
     decode_handshake,
 )
-from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC, is_control_datagram
+from linkgauge.engine.protocol.payload_datagrams import CONTROL_MAGIC, is_control_datagram
 from linkgauge.engine.protocol.preamble import DataHello
+from linkgauge.engine.protocol.tokens import RunSecret, TicketCheck
 from linkgauge.engine.workloads.datagram_handshake import (
     accept_datagrams,
     answer_control_datagram,
@@ -93,7 +93,7 @@ async def scene(bind: str | None = "127.0.0.1", limits: Limits | None = None) ->
 
 
 def spec_of(session: int = 1, direction: Direction = Direction.IN, generation: int = 0) -> SessionSpec:
-    """Return what the near end knows of a session."""
+    """Return the near end's view of a session."""
     settings = (direction, session, generation, None)
     return SessionSpec(*settings, SECRET.session_secret(*settings).hex())
 
@@ -229,7 +229,7 @@ async def test_a_token_that_somebody_repeats_disturbs_no_session() -> None:
 
 
 async def test_a_token_that_is_not_the_runs_opens_nothing() -> None:
-    """Whoever knows a run's tag alone gets a challenge, and no session."""
+    """A stranger who knows only a run's tag gets a challenge, and no session."""
     spec = SessionSpec(Direction.IN, 1, 0, None, "00" * 32)
     async with scene() as place:
         with udp_socket() as sock:

@@ -155,7 +155,7 @@ async def test_clients_that_reset_at_any_moment_after_their_greeting_leave_no_tr
         async with asyncio.timeout(DEADLINE_S):
             await until(lambda: not endpoint._tasks)
         assert (await query_host_info(Peer(*endpoint.address))).hostname
-    gc.collect()  # an error that nobody has fetched is reported once its task is freed
+    gc.collect()  # an error that was not fetched is reported once its task is freed
     assert not unexpected
 
 
@@ -174,7 +174,7 @@ def test_an_address_of_another_host_is_an_error_with_what_to_do() -> None:
 
 
 async def test_without_an_address_it_listens_on_both_families() -> None:
-    """IPv4 and IPv6 loopback both reach it, where the machine has both."""
+    """IPv4 and IPv6 loopback both reach it, if the machine has both."""
     async with asyncio.timeout(10), Endpoint(listen(None, 0)) as endpoint:
         port = endpoint.address[1]
         assert (await query_host_info(Peer("127.0.0.1", port))).hostname
@@ -183,7 +183,7 @@ async def test_without_an_address_it_listens_on_both_families() -> None:
 
 
 async def test_it_tells_what_it_does_as_values(endpoint: Endpoint) -> None:
-    """A client, its run and what that carries, changes included; and no run once it is over."""
+    """A client, its run with its payload and changes; and no run once it is over."""
     assert endpoint.get_status().clients == ()
     plan = Plan(
         Settings(Direction.OUT), duration_ns=20 * SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S

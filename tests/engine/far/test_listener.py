@@ -32,7 +32,7 @@ def test_more_than_one_socket_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["udp", "unix", "not listening", "closed"])
 def test_a_socket_that_does_not_listen_is_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is left open: it belongs to who handed it over."""
+    """It is left open, because it belongs to the process that handed it over."""
     families = {"udp": (socket.AF_INET, socket.SOCK_DGRAM), "unix": (socket.AF_UNIX, socket.SOCK_STREAM)}
     with socket.socket(*families.get(kind, (socket.AF_INET, socket.SOCK_STREAM))) as sock:
         number = 1_000_000 if kind == "closed" else sock.fileno()
@@ -47,7 +47,7 @@ def test_a_socket_that_does_not_listen_is_refused(kind: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("is_abstract", [False, True])
 def test_a_service_manager_is_notified_on_request(tmp_path: Path, is_abstract: bool) -> None:
-    """By a name in the file system or an abstract one; nobody that listens is no error."""
+    """By a name in the file system or an abstract one; without a listener there is no error."""
     name = f"@linkgauge-test-{os.getpid()}" if is_abstract else str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind("\0" + name[1:] if is_abstract else name)

@@ -24,7 +24,8 @@ STRANGER = """
 import os, sys
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.errors import PeerError
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 port, user, key = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 async def attempt():
@@ -62,7 +63,7 @@ async def test_an_endpoint_that_does_not_start_is_an_error_with_the_remedy(monke
 
 
 def _connect_from_another_process(port: int, key: str) -> str:
-    """Return what a client in another process gets, first of the same user, then (as root) of another."""
+    """Return the answers to clients in other processes: of the same user, then (as root) of another."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", STRANGER, str(port), str(NOBODY), key],
         capture_output=True,

@@ -39,12 +39,12 @@ from ..child_processes import fork_servers_of, workers_of
 from ..conftest import RATE_BIT_S
 
 pytestmark = [
-    pytest.mark.loop("uvloop"),  # what is tested is another process
+    pytest.mark.loop("uvloop"),  # another process is tested
     pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors and memory are read from /proc"),
 ]
 
 DEADLINE_S = 30.0
-MARGIN_KIB = 12 * 1024  # an allocator keeps pages for the next time; a leak of what is sent here would be more
+MARGIN_KIB = 12 * 1024  # an allocator keeps pages for the next time; a leak of the bytes sent here would be more
 SILENT_CROWD = """
 import resource, socket, sys
 host, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -65,7 +65,7 @@ INTRODUCTION = encode_frame(Introduction(HostInfo("web-07", "Linux", 2, "linkgau
 
 
 class Far:
-    """A far end in a process of its own, and what it holds."""
+    """A far end in a process of its own, and its resources."""
 
     def __init__(self, prefix: Sequence[str] = ()) -> None:
         self.process = subprocess.Popen(
@@ -114,7 +114,7 @@ class Far:
             return read_to_end(sock)
 
     def close(self) -> str:
-        """End it; return what it said on stderr."""
+        """End it; return its standard error."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
         return self.process.communicate(timeout=DEADLINE_S)[1].decode()
@@ -147,9 +147,9 @@ def _shared(request: pytest.FixtureRequest) -> Iterator[Far]:
         if request.param == "optimized":  # no assertion counts there, in its workers neither
             environment.setenv("PYTHONOPTIMIZE", "1")
         far = Far()
-    asyncio.run(run_once(far.peer))  # what it imports and allocates once
+    asyncio.run(run_once(far.peer))  # imports and first allocations
     yield far
-    assert far.close() == ""  # no traceback, no task that nobody waited for
+    assert far.close() == ""  # neither a traceback nor an abandoned task
 
 
 @pytest.fixture
@@ -319,7 +319,7 @@ async def test_thousands_of_connections_that_say_nothing_keep_nobody_out(far: Fa
 
 @pytest.mark.every
 async def test_an_endpoint_without_descriptors_serves_those_who_speak() -> None:
-    """Who says nothing makes room for who does; and once they are gone all is as before."""
+    """Silent clients make room for others; once they are gone, all is as before."""
     far = Far()
     await run_once(far.peer)
     far.limit(resource.RLIMIT_NOFILE, 40)
@@ -341,7 +341,7 @@ async def test_an_endpoint_without_descriptors_serves_those_who_speak() -> None:
 
 
 async def greeted(far: Far) -> socket.socket | None:
-    """Return a connection that has been welcomed; None where it was refused with the reason."""
+    """Return a connection that has been welcomed; None if it was refused with the reason."""
     sock = far.connect()
     sock.sendall(HELLO)
     reply = await asyncio.to_thread(hear, sock, b"event_loop", b"ulimit -n")
@@ -371,7 +371,7 @@ async def test_memory_for_the_counters_that_is_denied_declines_the_run() -> None
     far = Far()
     await run_once(far.peer)
     before = 0
-    while far.workers() or before != far.mapped_bytes():  # what that run had is given back a moment later
+    while far.workers() or before != far.mapped_bytes():  # that run's resources are given back a moment later
         before = far.mapped_bytes()
         await asyncio.sleep(0.2)
     with gives_all_back(far):
@@ -464,7 +464,7 @@ async def test_a_near_end_that_is_frozen_is_given_up_and_its_workers_end(far: Fa
 async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_there() -> None:
     """All of it, workers too: within the time that silence is allowed, and in words."""
     far = Far()
-    await run_once(far.peer)  # what it imports and allocates once
+    await run_once(far.peer)  # imports and first allocations
     frozen: list[int] = []
 
     def act(event: Any) -> None:
@@ -487,7 +487,7 @@ async def test_a_far_end_that_is_frozen_is_lost_and_its_samples_until_then_are_t
 @pytest.mark.every
 @pytest.mark.parametrize("direction", [Direction.IN, Direction.DUPLEX, Direction.OUT])
 async def test_reports_leave_a_slow_link_to_the_payload(far: Far, direction: Direction) -> None:
-    """Where the far end sends little payload, samples cover more than an interval; the sums lack nothing."""
+    """If the far end sends little payload, samples cover more than an interval; the sums are complete."""
     slow = replace(plan_of(1.5, 48, direction), rate_bit_s=1_000_000, interval_ns=SECOND_NS // 20)
     events = await run_once(far.peer, slow)
     samples = [each.sample for each in events if isinstance(each, Sampled) and each.sample.end is End.FAR]
@@ -503,7 +503,7 @@ async def test_reports_leave_a_slow_link_to_the_payload(far: Far, direction: Dir
 async def test_a_frozen_far_end_with_working_workers_is_reported() -> None:
     """Payload is a sign of life, so the run goes on; that nothing is said is a warning within seconds."""
     far = Far()
-    await run_once(far.peer)  # what it imports and allocates once
+    await run_once(far.peer)  # imports and first allocations
     frozen: list[int] = []
 
     async with asyncio.timeout(DEADLINE_S), open_run(plan_of(60), far.peer) as run:

@@ -1,4 +1,4 @@
-"""Entries of an endpoint's log: a line for a person, fields for a program."""
+"""Entries of an endpoint's log: a line for the user, fields for a program."""
 
 from linkgauge.engine.far.status import LogEntry
 

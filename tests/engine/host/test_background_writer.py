@@ -48,7 +48,7 @@ def lost(count: int) -> str:
 @pytest.mark.every
 @pytest.mark.parametrize("is_blocking", [True, False])
 def test_results_wait_for_their_reader_and_keep_their_order(pipe: tuple[int, int], is_blocking: bool) -> None:
-    """More than the pipe holds, also where another process made the terminal's descriptor non-blocking."""
+    """More than the pipe holds, also if another process made the terminal's descriptor non-blocking."""
     reading, writing = pipe
     os.set_blocking(writing, is_blocking)
     writer = BackgroundWriter("pipe")
@@ -63,7 +63,7 @@ def test_results_wait_for_their_reader_and_keep_their_order(pipe: tuple[int, int
 
 
 def test_lines_of_a_log_that_find_no_room_are_counted_once_there_is_some(pipe: tuple[int, int]) -> None:
-    """The lines that were queued before come first; what comes later follows the count."""
+    """The lines that were queued before come first; later ones follow the count."""
     reading, writing = pipe
     writer = BackgroundWriter("pipe")
     count = 2 * MAX_LOG_BYTES // len(LINE)
@@ -156,7 +156,7 @@ def test_a_process_ends_at_a_signal_while_its_thread_is_blocked(pipe: tuple[int,
 
 
 def test_a_forked_child_writes_its_own_lines_only(pipe: tuple[int, int]) -> None:
-    """It has neither the thread nor the lock of its parent, which writes what waits."""
+    """It has neither the thread nor the lock of its parent, which writes its own waiting lines."""
     reading, writing = pipe
     writer = BackgroundWriter("pipe")
     writer.put(writing, b"parent\n" + bytes(100_000))

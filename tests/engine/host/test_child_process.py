@@ -27,7 +27,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_child_gets_its_first_line_and_further_ones_and_ends_with_its_input() -> None:
-    """Its status is that of a program that had nothing more to do, for every caller."""
+    """Its status is 0 for every caller."""
     child = await TetheredChild.start("echo_child", [], "the first")
     assert await child.read_line(10.0) == "'the first\\n'\n"
     assert child.write_line()
@@ -59,7 +59,7 @@ async def test_a_child_that_has_been_killed_takes_no_line_and_has_no_more_output
 
 @pytest.mark.parametrize("limit", [300_000, 299_999])
 async def test_all_output_is_read_up_to_a_limit(limit: int) -> None:
-    """What is beyond it is thrown away, and the child ends."""
+    """The rest is thrown away, and the child ends."""
     child = await TetheredChild.start("talking_child", [], "")
     output = await child.read_all(limit)
     assert output == ("x" * 300_000 if limit == 300_000 else None)

@@ -72,7 +72,7 @@ def test_a_file_is_appended_to_and_created_with_the_first_message(tmp_path: Path
 
 
 def test_a_named_pipe_without_a_reader_holds_nothing_up(tmp_path: Path) -> None:
-    """What finds room is there when the reader comes; the number of the other lines follows."""
+    """The lines that found room are there when the reader comes; the number of the others follows."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     configure_debug_log({LOG_VARIABLE: str(path)}, has_stderr=False)
@@ -137,7 +137,7 @@ def test_a_log_follows_no_link_of_another_user_in_everybodys_directory(tmp_path:
     if owner:
         assert problem == f"no log: cannot write to {link}: another user's symbolic link has its name"
     assert (problem is None) == ("a transition" in victim.read_text()) == (owner == 0)
-    assert lost_lines_problem() is None  # a person knows already
+    assert lost_lines_problem() is None  # the user knows already
 
 
 def test_a_file_that_cannot_be_opened_breaks_no_caller_and_has_a_reason(

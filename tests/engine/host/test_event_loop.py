@@ -16,7 +16,7 @@ from linkgauge.engine.host.event_loop import (
 
 
 async def test_work_that_is_seen_through_ends_before_its_caller_is_cancelled() -> None:
-    """Twice in a row, as a person in a hurry does it: the work still comes to its end, and then the caller."""
+    """Twice in a row, as an impatient user does: the work still comes to its end, and then the caller."""
     begun, may_end, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
@@ -71,7 +71,7 @@ async def test_a_wait_for_data_leaves_the_data_and_the_socket_as_they_are(kind: 
 
 
 async def test_exactly_so_many_bytes_are_read() -> None:
-    """What follows them stays in the socket; an end before them is an error."""
+    """The bytes after them stay in the socket; an end before them is an error."""
     near, far = socket.socketpair()
     with near, far:
         far.setblocking(False)
@@ -125,7 +125,7 @@ async def test_what_a_call_returns_or_raises_comes_back() -> None:
 
 
 async def test_a_call_past_its_deadline_is_abandoned_and_may_finish_later() -> None:
-    """What it comes to then is nobody's."""
+    """Its result is dropped."""
     release, has_ended = threading.Event(), threading.Event()
 
     def call() -> None:

@@ -83,7 +83,7 @@ async def test_a_success_that_comes_too_late_is_discarded() -> None:
 
 
 async def test_all_failures_are_reported_and_other_errors_are_raised() -> None:
-    """An error that is no failure to connect is a bug, and nothing goes on behind it."""
+    """An error other than a failure to connect is a bug, and ends everything."""
     failures: dict[Address, OSError] = {}
 
     async def refuse(_address: Address) -> int:

@@ -100,7 +100,7 @@ def test_a_connection_to_an_own_address_is_carried_by_loopback(namespace: str) -
 
 
 def test_a_virtual_interface_has_its_kind_mtu_offloads_and_queue_but_no_line_rate(namespace: str) -> None:
-    """A veth says 10 Gb/s of itself, which is no line's rate; its MTU and offloads are real."""
+    """A veth reports 10 Gb/s, which is not the rate of a line; its MTU and offloads are real."""
     add_pair(namespace, "mtu", "1400")
     nic = _read_in(namespace, "10.77.0.1", "10.77.0.2")
     assert nic is not None
@@ -127,7 +127,7 @@ def test_an_offload_that_is_switched_off_is_read_as_off(namespace: str) -> None:
 
 
 def test_an_interface_without_a_route_is_found_by_its_address(namespace: str) -> None:
-    """A host that only answers may have no route to whoever asks; a point-to-point address is this end's."""
+    """A host that only answers may have no route to the client; a point-to-point address is this end's."""
     add_pair(namespace, address=("10.77.0.1", "peer", "10.77.0.2"))
     _ip("-n", namespace, "address", "add", "2001:db8::1/64", "dev", "left", "nodad")
     for local, peer in (("10.77.0.1", "198.51.100.1"), ("2001:db8::1", "2001:db8:1::1")):
@@ -138,7 +138,7 @@ def test_an_interface_without_a_route_is_found_by_its_address(namespace: str) ->
 
 
 def test_rate_and_duplex_are_what_the_driver_says(namespace: str) -> None:
-    """A veth's driver says 10 Gb/s and full duplex, of which the rate is no line's."""
+    """A veth's driver reports 10 Gb/s, which is not the rate of a line, and full duplex."""
     _ip("-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
     code = (
         "import socket; from linkgauge.engine.host.nic import _read_line;"
@@ -149,7 +149,7 @@ def test_rate_and_duplex_are_what_the_driver_says(namespace: str) -> None:
 
 
 def test_a_link_local_address_is_of_the_interface_that_it_names() -> None:
-    """Its scope is an interface's number; no route says as much."""
+    """Its scope is an interface's number, which is more than a route has."""
     index = socket.if_nametoindex("lo")
     nic = read_nic(("fe80::1", 1, 0, index), ("fe80::2", 2, 0, index))
     assert nic is not None
@@ -239,12 +239,12 @@ eth0.5: 7 9 0 0 0 0 0 0 7 8 0 0 0 0 0 0
 
 
 def test_an_interfaces_line_is_found_by_its_whole_name() -> None:
-    """And its columns are those of proc(5)."""
+    """Its columns are as in proc(5)."""
     counts = parse_net_dev(DEV, "eth0")
     assert counts == NicCounts(received_bytes=1_000, sent_bytes=500, errors=6, dropped=8, collisions=6)
 
 
 @pytest.mark.parametrize("name", ["eth", "eth1", "bad0", "face |bytes    packets errs drop fifo frame", ""])
 def test_an_interface_that_is_not_there_has_no_counts(name: str) -> None:
-    """Nothing is guessed, and a line that is cut short is none."""
+    """Nothing is guessed, and a line that is cut short does not count."""
     assert parse_net_dev(DEV, name) is None

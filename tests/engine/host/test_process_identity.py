@@ -45,7 +45,7 @@ def test_another_process_of_the_same_number_is_not_the_owner() -> None:
 
 
 def test_a_process_of_an_earlier_boot_is_not_alive() -> None:
-    """Its number and its start may be those of a process of this boot: services start alike each time."""
+    """A process of this boot may have the same number and start: services start alike each time."""
     host_and_pid, start, _ = _parts()
     assert not is_process_alive(f"{host_and_pid}/{start}@6a9f2c3e-0000-4000-8000-1234567890ab")
     assert is_process_alive(f"{host_and_pid}/{start}")  # as an earlier version saved it

@@ -48,7 +48,7 @@ def test_a_path_that_no_file_can_have_is_refused(tmp_path: Path, name: str, prob
 
 
 def test_a_file_may_be_new_kept_or_where_a_link_leads(tmp_path: Path) -> None:
-    """What it holds is another question."""
+    """Its content does not matter."""
     (tmp_path / "kept").touch()
     (tmp_path / "link").symlink_to(tmp_path / "new")
     for name in ("kept", "link", "new"):
@@ -124,7 +124,7 @@ def test_a_file_has_the_mode_that_it_is_given_or_what_the_umask_leaves(tmp_path:
 
 
 def test_new_private_files_and_directories_are_their_owners_alone(tmp_path: Path) -> None:
-    """Whatever the umask is. Existing ones stay as they are, with what is in them."""
+    """Whatever the umask is. Existing ones stay as they are, with their content."""
     with umask(0):
         create_private_directory(tmp_path / "a" / "b")
         create_private_file(tmp_path / "a" / "b" / "file")
@@ -140,7 +140,7 @@ def test_new_private_files_and_directories_are_their_owners_alone(tmp_path: Path
 def test_other_users_lose_their_permissions_and_the_owner_keeps_them(
     tmp_path: Path, mode: int, restricted: int
 ) -> None:
-    """A file that is not there is no problem."""
+    """A missing file is not a problem."""
     path = tmp_path / "file"
     path.touch()
     path.chmod(mode)
@@ -206,7 +206,7 @@ def test_what_root_creates_in_the_home_of_another_user_belongs_to_that_user(home
 
 
 def test_root_gives_nothing_away_that_another_user_links_to(home_of_another: Path, tmp_path: Path) -> None:
-    """Neither what a link leads to, nor what was there before."""
+    """Neither the target of a link, nor files from before."""
     of_root = tmp_path / "root"
     of_root.mkdir()
     (of_root / "file").touch()

@@ -1,4 +1,4 @@
-"""TCP_INFO: as its layout says, as a real connection says, and what it says of the window that was asked for."""
+"""TCP_INFO: by its layout, of a real connection, and of a requested window."""
 
 import socket
 import struct
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from linkgauge.engine.host.tcp_info import TcpInfo, parse_tcp_info, read_tcp_info
-from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
+from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES
 
 from ..tcp_pair import carry, only_linux, pair
 
@@ -58,7 +58,7 @@ def test_what_buffers_hold_is_read_from_its_place_in_linux_sock_diag_h() -> None
     ("at", "length", "value"), [(104, 8, 2**64 - 1), (104, 8, 0), (148, 4, 2**32 - 1), (148, 4, 0)]
 )
 def test_no_limit_and_nothing_measured_yet_are_unknown(at: int, length: int, value: int) -> None:
-    """A pacing rate of all ones is no rate, nor is a round trip of all ones or of nothing."""
+    """A pacing rate of all ones is not a rate, and a round trip of all ones or 0 is not one either."""
     data = layout()
     info = parse_tcp_info(data[:at] + value.to_bytes(length, sys.byteorder) + data[at + length :])
     assert info is not None
@@ -85,7 +85,7 @@ def test_an_older_kernels_layout_leaves_the_newer_fields_unknown(length: int) ->
 
 @pytest.mark.parametrize("length", [192, 231])
 def test_a_kernel_before_5_4_tells_the_limits_and_not_what_was_sent_again(length: int) -> None:
-    """Each part of the structure is known or not by itself."""
+    """Each part of the structure is known or unknown independently."""
     info = parse_tcp_info(layout(length))
     assert info is not None
     tcp = by_name(info)
@@ -95,7 +95,7 @@ def test_a_kernel_before_5_4_tells_the_limits_and_not_what_was_sent_again(length
 
 @only_linux
 def test_a_real_connection_tells_what_was_acknowledged() -> None:
-    """What the receiver has read was acknowledged, and no more than was sent."""
+    """At least the bytes that the receiver has read were acknowledged, and at most those that were sent."""
     sender, receiver = pair()
     with sender, receiver:
         before = read_tcp_info(sender)
@@ -113,7 +113,7 @@ def test_a_real_connection_tells_what_was_acknowledged() -> None:
 
 
 def test_a_socket_without_a_connection_tells_nothing_or_zeros() -> None:
-    """A closed socket is no error."""
+    """A closed socket is not an error."""
     sock = socket.socket()
     sock.close()
     assert read_tcp_info(sock) is None

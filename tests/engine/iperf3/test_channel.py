@@ -53,7 +53,7 @@ async def test_states_that_arrive_together_are_read_one_by_one(ends: tuple[Iperf
 
 
 async def test_a_document_arrives_whole_however_it_is_cut(ends: tuple[Iperf3Channel, socket.socket]) -> None:
-    """What follows it stays for the next read."""
+    """The bytes after it stay for the next read."""
     channel, far = ends
     reading = asyncio.create_task(channel.read_json(MAX_PARAMETERS_BYTES, PATIENCE_S))
     for byte in struct.pack(">I", 11) + b'{"time": 5}\x0d':
@@ -75,7 +75,7 @@ async def test_a_length_over_the_limit_is_refused_before_anything_is_read(
 
 
 async def test_bytes_that_come_one_by_one_extend_no_deadline(ends: tuple[Iperf3Channel, socket.socket]) -> None:
-    """The deadline is that of the whole document."""
+    """The deadline applies to the whole document."""
     channel, far = ends
 
     async def trickle() -> None:
@@ -94,7 +94,7 @@ async def test_bytes_that_come_one_by_one_extend_no_deadline(ends: tuple[Iperf3C
 
 
 async def test_what_is_not_json_is_a_protocol_error(ends: tuple[Iperf3Channel, socket.socket]) -> None:
-    """Whatever the decoder says of it."""
+    """Whatever error the decoder raises."""
     channel, far = ends
     far.send(struct.pack(">I", 1) + b"{")
     with pytest.raises(RemoteProtocolError):
@@ -149,7 +149,7 @@ async def test_words_of_an_error_that_old_servers_leave_out_are_none(
 async def test_an_error_arrives_whole_even_when_its_reader_was_sending(
     ends: tuple[Iperf3Channel, socket.socket],
 ) -> None:
-    """A close with bytes that nobody has read would reset the connection, and eat the error."""
+    """A close with unread bytes would reset the connection, and lose the error."""
     channel, far = ends
     far.send(bytes(10_000))
     sending = asyncio.create_task(channel.send_error(37, 2))
@@ -162,7 +162,7 @@ async def test_an_error_arrives_whole_even_when_its_reader_was_sending(
 async def test_an_end_that_never_closes_is_left_after_the_linger(
     ends: tuple[Iperf3Channel, socket.socket],
 ) -> None:
-    """Closing waits for nobody."""
+    """Closing does not wait for it."""
     channel, _far = ends
     async with asyncio.timeout(PATIENCE_S):
         await channel.aclose(SOON_S)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from linkgauge.engine.lab.builder import Lab, open_lab
+from linkgauge.engine.lab.link_lab import Lab, open_lab
 from linkgauge.engine.model.errors import LabUnavailable
 
 from .labs import LINK
@@ -11,7 +11,7 @@ from .labs import LINK
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """Give a lab; skip, and say why, where there can be none."""
+    """Give a lab; skip with the reason if there can be none."""
     try:
         with open_lab(LINK) as built:
             yield built

@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import textwrap
@@ -9,9 +10,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from linkgauge.engine.lab.builder import LAB_OWNER_VARIABLE, Lab
+from linkgauge.engine.lab.hosts_spec import LabHost, LabTrunk, MeshLabSpec
+from linkgauge.engine.lab.link_lab import LAB_OWNER_VARIABLE, Lab
 from linkgauge.engine.lab.link_spec import LabLink
-from linkgauge.engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
 from linkgauge.engine.lab.namespaces import find_processes
 
 LINK = LabLink(100_000_000, 1500, 1400, 24, "ethernet", 16_384, 400_000, smallest_bytes=84)
@@ -43,7 +44,7 @@ def network_of(pid: int) -> int:
 
 
 def wait_for_end(pids: set[int]) -> None:
-    """Wait until processes have ended, whoever's children they are."""
+    """Wait until processes have ended, also those that are not this process's children."""
     deadline = time.monotonic() + DEADLINE_S
     for pid in pids:
         try:
@@ -56,17 +57,17 @@ def wait_for_end(pids: set[int]) -> None:
 
 
 class LabProcess:
-    """A lab of a process of its own, with a command at its near end that runs until it is ended."""
+    """A lab of another process, with a command at its near end that runs until it is ended."""
 
     def __init__(self, command: str = "echo up; exec sleep 600", link: str = "LINK") -> None:
-        # start_new_session: what a test sends to the process group must not reach the test.
+        # start_new_session: a signal to the process group must not reach the test.
         self.process = subprocess.Popen(
             [
                 sys.executable,
                 "-c",
                 textwrap.dedent(f"""
                 import sys
-                from linkgauge.engine.lab.builder import open_lab
+                from linkgauge.engine.lab.link_lab import open_lab
                 from linkgauge.engine.lab.link_spec import LabLink
                 LINK = {LINK!r}
                 RELAYED = {RELAYED!r}
@@ -86,8 +87,13 @@ class LabProcess:
         self.parts = {int(folder.name) for folder in marked}
         self.networks = {network_of(each) for each in self.parts} - {network_of(os.getpid())}
 
+    def kill_keeper(self) -> None:
+        """End the process that keeps the lab, so that it cannot take the lab down."""
+        commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in self.parts}
+        os.kill(next(pid for pid in commands if b"engine.lab.link_keeper" in commands[pid]), signal.SIGKILL)
+
     def check_gone(self) -> None:
-        """Reap the process; fail where a part of the lab is left."""
+        """Reap the process; fail if a part of the lab is left."""
         self.process.communicate(timeout=DEADLINE_S)
         wait_for_end(self.parts)
         assert find_processes(self.networks) == []

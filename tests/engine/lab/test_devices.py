@@ -5,8 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.lab.builder import open_lab
 from linkgauge.engine.lab.devices import check_tools, qdisc_arguments, run_tool
+from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.lab.link_spec import LabLink
 from linkgauge.engine.model.errors import LabError, LabUnavailable
 
@@ -16,7 +16,7 @@ ATM = LabLink(149_760_000, 9180, 9180, 2, "atm", 37_440, 561_600)
 
 @pytest.mark.usefixtures("lab")
 def test_a_link_refused_by_the_kernel_is_reported_with_the_command_and_its_output() -> None:
-    """And with what could help."""
+    """And with a remedy."""
     refused = LabLink(1_000_000, 60, 60, 24, "ethernet", 16_384, 40_000)
     with (
         pytest.raises(LabError, match=r"`ip link set near0 mtu 60` failed: .*needs Linux"),
@@ -49,7 +49,7 @@ def test_a_queue_for_segment_trains_gets_their_share_of_the_line() -> None:
 
 
 def test_a_missing_tool_is_named_with_its_debian_package() -> None:
-    """So that a person knows what to install."""
+    """So that the user knows what to install."""
     with pytest.raises(LabUnavailable, match=r"a lab needs ip and tc; on Debian: apt install iproute2"):
         check_tools("/nonexistent")
 

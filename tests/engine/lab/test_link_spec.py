@@ -1,4 +1,4 @@
-"""What an emulated link is made of: pure arithmetic."""
+"""The numbers of an emulated link: pure arithmetic."""
 
 from fractions import Fraction
 
@@ -27,7 +27,7 @@ def test_a_frame_is_on_the_line_for_its_bits() -> None:
 
 
 def test_frames_are_as_large_as_the_smaller_mtu_of_the_two_ends_lets_them() -> None:
-    """TCP agrees on what both ends can take."""
+    """TCP agrees on the smaller size."""
     crooked = LabLink(1_000_000_000, 9000, 1500, 24, "ethernet", 250_000, 4_000_000, grain="batch")
     assert crooked.frame_efficiency == Fraction(1514, 1538)
 

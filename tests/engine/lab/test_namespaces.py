@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.lab.builder import Lab
+from linkgauge.engine.lab.link_lab import Lab
 from linkgauge.engine.lab.namespaces import NetworkNamespace, find_processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")

@@ -76,7 +76,7 @@ def test_a_shared_medium_carries_one_frame_at_a_time() -> None:
 
 
 def test_a_relay_that_wakes_up_late_loses_no_time_of_the_line() -> None:
-    """What should have gone out meanwhile has."""
+    """The frames that were due meanwhile have gone out."""
     shared = medium(changed(half_duplex=True))
     for _ in range(8):
         shared.send(0, FRAME, 0)
@@ -103,7 +103,7 @@ def test_a_full_queue_at_a_shared_medium_loses_what_comes() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(60, 1514), st.integers(0, 3 * MS)), max_size=40))
 def test_a_shared_medium_never_carries_more_than_its_line(sent: list[tuple[int, int, int]]) -> None:
-    """Whoever sends whatever whenever; and with room for all, all of it arrives."""
+    """Whatever either end sends, and whenever; with room for all frames, all of them arrive."""
     link = changed(half_duplex=True, buffer_bytes=1_000_000)
     shared = medium(link)
     now = 0

@@ -9,7 +9,7 @@ from linkgauge.engine.metering.shared_counters import CounterField, SharedCounte
 
 
 async def test_a_drain_waits_for_half_a_second_of_silence() -> None:
-    """What still arrives prolongs it."""
+    """Each arrival prolongs it."""
     counters = SharedCounters.create()
     began = time.monotonic()
     task = asyncio.create_task(drain.await_drain(counters))
@@ -21,8 +21,8 @@ async def test_a_drain_waits_for_half_a_second_of_silence() -> None:
     counters.close()
 
 
-async def test_a_drain_ends_where_payload_never_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A queue may hold more than anybody waits for."""
+async def test_a_drain_ends_even_if_payload_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue may hold more than the longest wait."""
     monkeypatch.setattr(drain, "MAX_DRAIN_S", 0.8)
     counters = SharedCounters.create()
     task = asyncio.create_task(drain.await_drain(counters))

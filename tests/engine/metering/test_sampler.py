@@ -27,7 +27,7 @@ from linkgauge.engine.metering.shared_counters import (
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MAX_WORKERS, MIN_INTERVAL_NS, Direction, End, Plan, ResponsivenessTest
 from linkgauge.engine.model.samples import CpuWaits, LatencyCounts, Sample, SessionSample
-from linkgauge.engine.model.socket_info import BUFFER_COUNTER_NAMES
+from linkgauge.engine.model.session_counters import BUFFER_COUNTER_NAMES
 from linkgauge.engine.model.workload import Workload
 
 INTERVAL_NS = MIN_INTERVAL_NS
@@ -90,7 +90,7 @@ def take(sampler: Sampler) -> Sample:
 def test_a_sample_has_the_longest_wait_of_a_worker_since_the_previous_sample(
     clock: Clock, counters: SharedCounters
 ) -> None:
-    """A worker whose system counts no waits, one that has not begun and the probe's are no zero."""
+    """A worker without a known wait, one that has not begun, and the probe's worker do not count as zero."""
     sampler = started(counters)
     clock.now_ns += INTERVAL_NS
     counters.set_worker_wait(0, None)
@@ -119,7 +119,7 @@ def test_a_sample_has_the_time_for_which_a_quota_stopped_the_end(
 
 
 def test_a_sample_has_the_counts_since_the_previous_sample(clock: Clock, counters: SharedCounters) -> None:
-    """What came before the start is not part of it; round trips and windows are as they are now."""
+    """Counts from before the start are left out; round trips and windows are the current ones."""
     put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=100, RETRANSMITS=4, BUSY_US=10, RTT_US=50)
     sampler = started(counters)
     put(counters, Direction.OUT, 2, BYTES=350, RETRANSMITS=5, BUSY_US=30, RTT_US=70)
@@ -138,10 +138,8 @@ def test_a_sample_has_the_counts_since_the_previous_sample(clock: Clock, counter
     assert sample.sessions == (expected,)
 
 
-def test_what_was_sent_again_is_of_the_interval_and_windows_are_as_they_are(
-    clock: Clock, counters: SharedCounters
-) -> None:
-    """Counters are told as what they rose by, everything else as it stands."""
+def test_counters_are_of_the_interval_and_windows_are_current(clock: Clock, counters: SharedCounters) -> None:
+    """Of a counter the sample has the rise, of everything else the value."""
     put(counters, Direction.OUT, 1, OPEN_GENERATION=1, BYTES_RETRANS=1_448, OUT_OF_ORDER=3, MIN_RTT_US=90)
     sampler = started(counters)
     put(counters, Direction.OUT, 1, BYTES_RETRANS=4_344, OUT_OF_ORDER=5, MIN_RTT_US=80, PEER_WINDOW_BYTES=65_535)
@@ -152,7 +150,7 @@ def test_what_was_sent_again_is_of_the_interval_and_windows_are_as_they_are(
 
 
 def test_unknown_values_stay_unknown(clock: Clock, counters: SharedCounters) -> None:
-    """And what was unknown before counts from nothing."""
+    """A value that was unknown before counts from zero."""
     put(counters, Direction.IN, 1, OPEN_GENERATION=1, RETRANSMITS=UNKNOWN, RTT_US=UNKNOWN, BUSY_US=UNKNOWN)
     sampler = started(counters)
     put(counters, Direction.IN, 1, BUSY_US=7)
@@ -162,7 +160,7 @@ def test_unknown_values_stay_unknown(clock: Clock, counters: SharedCounters) -> 
 
 
 def test_an_ended_session_is_reported_once_more_with_its_last_bytes(clock: Clock, counters: SharedCounters) -> None:
-    """After that it is no part of the samples; an open one that is idle is, with zero."""
+    """After that the samples leave it out; an open session that is idle stays, with zero."""
     put(counters, Direction.OUT, 1, OPEN_GENERATION=1, BYTES=5)
     put(counters, Direction.OUT, 2, OPEN_GENERATION=1, BYTES=5)
     sampler = started(counters)
@@ -174,7 +172,7 @@ def test_an_ended_session_is_reported_once_more_with_its_last_bytes(clock: Clock
     assert counts == [[(1, 4), (2, 0)], [(2, 0)]]
 
 
-def test_next_to_no_time_is_no_sample(clock: Clock, counters: SharedCounters) -> None:
+def test_a_very_short_time_has_no_sample(clock: Clock, counters: SharedCounters) -> None:
     """Its rate would be noise; its bytes are in the next one."""
     sampler = started(counters)
     clock.now_ns += INTERVAL_NS
@@ -221,7 +219,7 @@ async def test_a_run_that_ends_between_two_ticks_has_a_short_last_sample(counter
     assert samples[-1].elapsed_ns >= INTERVAL_NS * 5 // 2
 
 
-async def test_sampling_lets_others_run_even_where_it_is_late(clock: Clock, counters: SharedCounters) -> None:
+async def test_sampling_lets_others_run_even_if_it_is_late(clock: Clock, counters: SharedCounters) -> None:
     """A process that was held up for long is not held up by its own sampling as well."""
     sampler = started(counters)
     samples: list[Sample] = []
@@ -246,7 +244,7 @@ _COUNTED = st.lists(st.tuples(st.integers(1, 3), st.integers(0, BUCKET_COUNT - 1
 
 @given(st.lists(_COUNTED, min_size=1, max_size=4))
 def test_counts_and_histograms_cannot_disagree(intervals: list[list[tuple[int, int, int]]]) -> None:
-    """Whatever is counted when: each sample's sessions tell what its histogram tells, and all what was counted."""
+    """At any time of a count, each sample's sessions agree with its histogram, and all samples with the counts."""
     clock, counters = Clock(), SharedCounters.create()
     try:
         with patch.object(sampler_module, "time", clock):
@@ -274,7 +272,7 @@ def test_counts_and_histograms_cannot_disagree(intervals: list[list[tuple[int, i
 
 
 def test_only_a_udp_run_reads_what_the_kernel_drops(counters: SharedCounters) -> None:
-    """It costs a tenth of a millisecond for each sample, which nobody else looks at."""
+    """It costs a tenth of a millisecond for each sample, and other runs do not need it."""
     assert started(counters)._drops is None
     sampler = Sampler(End.FAR, Plan(workload=Workload.UDP, interval_ns=INTERVAL_NS), counters)
     sampler.start()
@@ -294,7 +292,7 @@ def count_probes(counters: SharedCounters, counts: dict[ProbeHistogram, int], bu
 
 
 def test_further_probes_are_the_counts_since_the_previous_sample(counters: SharedCounters) -> None:
-    """Of each histogram its own, answers as many as there are round trips, and no payload."""
+    """Each histogram has its own, answers are as many as round trips, and none is payload."""
     reader = ProbeReader(counters, PROBED)
     reader.take_sample()
     for _ in range(2):
@@ -315,7 +313,7 @@ def test_further_probes_are_the_counts_since_the_previous_sample(counters: Share
 
 
 def test_a_path_without_datagrams_is_unknown_and_one_that_lost_all_is_not(counters: SharedCounters) -> None:
-    """None has no probe that was ever sent; zero answers have those that were."""
+    """Without a sent probe the path is unknown; probes without an answer are zero answers."""
     reader = ProbeReader(counters, PROBED)
     assert reader.take_sample().datagrams is None
     counters.words[probe_count_word(ProbeCount.DATAGRAMS_SENT)] = 3
@@ -328,7 +326,7 @@ def test_a_path_without_datagrams_is_unknown_and_one_that_lost_all_is_not(counte
 
 
 def test_without_a_responsiveness_test_further_probes_are_not_read(counters: SharedCounters) -> None:
-    """Whatever is in the block."""
+    """Even if the block has counts of them."""
     count_probes(counters, dict.fromkeys(ProbeHistogram, 1))
     sample = ProbeReader(counters, Plan(probe=True)).take_sample()
     assert (sample.handshakes, sample.datagrams) == (None, None)

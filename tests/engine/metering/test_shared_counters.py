@@ -1,4 +1,4 @@
-"""The counters both processes map: what one writes the other reads, and nothing is left of them."""
+"""The counters that both processes map: one writes, the other reads, and nothing remains of them."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ from linkgauge.engine.metering.shared_counters import (
 )
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import MAX_SESSIONS, Direction
-from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
+from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES
 
 FLOWS = (Direction.OUT, Direction.IN)
 WRITER = """
@@ -75,7 +75,7 @@ def test_a_slot_tells_zero_from_unknown(counters: SharedCounters) -> None:
 
 
 def test_a_closed_session_keeps_its_bytes(counters: SharedCounters) -> None:
-    """What was carried was carried."""
+    """Its payload still counts."""
     counters.words[CounterField.BYTES] = 5
     slot = counters.read(Direction.OUT, 1)
     assert slot is not None
@@ -94,8 +94,8 @@ def test_each_worker_has_its_own_cpu_time(counters: SharedCounters) -> None:
     assert not counters.used_sessions(Direction.OUT) + counters.used_sessions(Direction.IN)
 
 
-def test_what_another_process_writes_is_read_here(counters: SharedCounters) -> None:
-    """The descriptor is all it needs; the words outlive the writer."""
+def test_another_process_writes_and_this_one_reads(counters: SharedCounters) -> None:
+    """It needs only the descriptor; the words outlive the writer."""
     command = [sys.executable, "-c", WRITER, str(counters.fd)]
     subprocess.run(command, pass_fds=[counters.fd], check=True, timeout=20)
     slot = counters.read(Direction.OUT, 1)
@@ -129,7 +129,7 @@ def test_without_memfd_an_unlinked_file_serves(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_probes_of_a_responsiveness_test_have_words_of_their_own(counters: SharedCounters) -> None:
-    """Behind all others: what one writes is in no other's histogram, and is the payload of no session."""
+    """They are behind all others: a probe writes into its own histogram only, and never counts as payload."""
     firsts = [probe_histogram_offset(histogram) for histogram in ProbeHistogram]
     for number, first in enumerate(firsts, 1):
         counters.words[first] = counters.words[first + BUCKET_COUNT - 1] = number

@@ -32,7 +32,7 @@ def subclasses(base: type[Exception]) -> Iterator[type[Exception]]:
 
 
 def test_no_other_module_defines_a_public_error() -> None:
-    """A person who reads the one module knows every error there is."""
+    """The one module has every error."""
     for package in PACKAGES:
         path = f"{linkgauge.__path__[0]}/{package}"
         for module in pkgutil.walk_packages([path], f"linkgauge.{package}."):
@@ -93,7 +93,7 @@ def test_an_error_of_the_system_is_explained_without_its_number_and_arguments(er
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_its_extra() -> None:
-    """Only what is missing is named."""
+    """Only the missing package is named."""
     with pytest.raises(ExtraMissing) as raised:
         require_extra("a mesh needs Dask", "mesh", "json", "no_such_package", "nor_this_one")
     assert str(raised.value).startswith("a mesh needs Dask (no_such_package and nor_this_one missing here): ")
@@ -116,5 +116,5 @@ def test_the_command_that_installs_an_extra_is_that_of_this_copy(
 
 
 def test_an_extra_that_is_installed_needs_nothing() -> None:
-    """Its packages are looked for, and none is imported."""
+    """Its packages are searched for, and none is imported."""
     require_extra("a test needs json", "json", "json")

@@ -36,7 +36,7 @@ def test_a_bucket_stands_for_its_times_within_the_error(ns: int) -> None:
 
 @given(st.integers(0, 1 << 62))
 def test_every_time_has_a_bucket(ns: int) -> None:
-    """What is out of range is in the first or the last."""
+    """Times out of range are in the first or the last."""
     assert 0 <= bucket_of(ns) < BUCKET_COUNT
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.far.clients.admission import Admission, ConnectBackLimit
-from linkgauge.engine.far.memory import estimate_memory, windows_of
+from linkgauge.engine.far.memory_estimate import estimate_memory, windows_of
 from linkgauge.engine.model.errors import AddressRefused, InvalidLimitError, LimitReached, RequestDeclined
 from linkgauge.engine.model.limits import Limits, TokenBucket, is_in_networks, limit_rules
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings

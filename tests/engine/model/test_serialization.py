@@ -28,7 +28,7 @@ from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
 from linkgauge.engine.model.serialization import decode, decode_tagged, encode, encode_tagged, make_printable
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 
 EVENTS: tuple[type[Any], ...] = get_args(Event)
 

@@ -40,7 +40,7 @@ def test_a_command_is_split_into_the_words_that_it_was_made_of(words: list[str])
 
 @given(name=st.text(min_size=1, max_size=15).map(make_printable))
 def test_the_name_of_an_interface_is_one_word_of_every_command(name: str) -> None:
-    """Also where it is a command itself."""
+    """Also if it is a command itself."""
     commands = [
         *(enable_offloads_command(name, is_bsd=is_bsd) for is_bsd in (False, True)),
         *(negotiate_command(name, is_bsd=is_bsd) for is_bsd in (False, True)),

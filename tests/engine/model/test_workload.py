@@ -27,7 +27,7 @@ def test_an_unknown_name_is_an_error_that_lists_all() -> None:
 @pytest.mark.parametrize("name", ["", "Echo", "1st", "a b", "a" * 17, "écho"])
 def test_a_name_that_cannot_be_typed_as_an_option_is_refused(name: str) -> None:
     """Small letters, digits and dashes are allowed."""
-    with pytest.raises(ValueError, match="no name of a workload"):
+    with pytest.raises(ValueError, match="not the name of a workload"):
         Workload(name)
 
 

@@ -1,4 +1,4 @@
-"""A far end of an earlier version that speaks the same protocol, and does not know what a plan asks for."""
+"""A far end of an earlier version that speaks the same protocol, and does not know a part of the plan."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.control.handshake import handshake_as_far
+from linkgauge.engine.control.key_proof import KeyCheck
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import End
@@ -23,7 +24,7 @@ async def older_end() -> AsyncIterator[Peer]:
                 sock, _address = await loop.sock_accept(listener)
                 link = ControlConnection(End.FAR)
                 await loop.connect_accepted_socket(lambda link=link: link, sock)
-                await handshake_as_far(link, lambda: None, lambda: None)
+                await handshake_as_far(link, KeyCheck(link.machine, lambda: None), lambda: None)
                 await link.receive()
                 await link.aclose()
 

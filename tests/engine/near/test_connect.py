@@ -26,8 +26,9 @@ from linkgauge.engine.model.errors import (
     PeerVersionMismatch,
 )
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.peer import Access, Peer
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SocketOptions
+from linkgauge.engine.model.shared_key import Access
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Begun, Introduction, Ping, Refuse, Welcome
@@ -79,7 +80,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch, find: Callable[[], Any]) -> None:
 
 
 def refused_port() -> int:
-    """Return a port of 127.0.0.1 that nothing listens on."""
+    """Return a port of 127.0.0.1 without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
         return sock.getsockname()[1]
 
@@ -121,7 +122,7 @@ async def test_an_error_in_the_block_closes_the_connection(far_end: Peer) -> Non
 async def test_something_else_that_listens_is_foreign_and_quoted(
     answer: bytes, excerpt: str, waits: bool, stays: bool
 ) -> None:
-    """The text names the peer, quotes what it said so that no terminal minds, and says what to check."""
+    """The text names the peer, quotes its answer without control characters, and says what to check."""
     async with server(answer, waits=waits, stays=stays) as peer:
         with pytest.raises(PeerNotLinkgauge) as caught:
             await soon(query_host_info(peer))
@@ -136,23 +137,24 @@ async def test_something_else_that_listens_is_foreign_and_quoted(
 
 @pytest.mark.parametrize(("host", "address"), [("127.0.0.77", "127.0.0.77"), ("::1", "[::1]")])
 async def test_the_port_of_ssh_given_as_a_peer_has_a_hint(host: str, address: str) -> None:
-    """Whether something answers there or not: a person who writes host:22 means ssh."""
+    """Whether something answers there or not: a user who writes host:22 means ssh."""
     with pytest.raises(PeerError) as caught:
         await soon(query_host_info(Peer(host, 22)))
     assert str(caught.value).endswith(f"; for a remote end by ssh, give ssh://{address}")
 
 
 async def test_a_server_that_closes_without_a_word_is_foreign() -> None:
-    """It did accept: so it is there, but it is no endpoint."""
+    """It accepted the connection, so it exists, but it is not an endpoint."""
+    words = "without a word; check the port, or try again if its host is busy"
     async with server(stays=False) as peer:
-        with pytest.raises(PeerNotLinkgauge, match=r"without a word.*check the port"):
+        with pytest.raises(PeerNotLinkgauge, match=words):
             await soon(query_host_info(peer))
 
 
 async def test_a_silent_server_times_out_at_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A listening socket that nobody serves accepts all the same: the kernel does that."""
+    """The kernel accepts connections to a listening socket even if no program serves it."""
     monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as sock:
         peer = Peer(*sock.getsockname())
@@ -174,7 +176,7 @@ async def test_a_handshake_over_a_slow_link_names_the_link(monkeypatch: pytest.M
 
 
 async def test_half_a_greeting_is_not_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One byte does not buy more time."""
+    """One byte does not extend the deadline."""
     monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
     async with server(GREETING[:7]) as peer:
         with pytest.raises(PeerNotLinkgauge, match=r"for 0\.5 s"):
@@ -227,8 +229,8 @@ async def test_an_impossible_host_name_is_an_unreachable_peer(host: str) -> None
         await soon(query_host_info(Peer(host)))
 
 
-async def test_a_resolver_that_hangs_does_not_hold_a_person_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The deadline covers the look-up, and its late answer disturbs nobody."""
+async def test_a_resolver_that_hangs_does_not_hold_the_user_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline covers the look-up, and its late answer has no effect."""
     monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.1)
     answered, asked_by = threading.Event(), list[threading.Thread]()
 
@@ -258,7 +260,7 @@ async def test_the_next_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPat
 
 @contextmanager
 def silent_port(address: str = "127.0.0.1") -> Iterator[int]:
-    """Give a port whose queue of connections is full: the kernel drops what comes, as a firewall does."""
+    """Give a port whose queue of connections is full: the kernel drops packets, as a firewall does."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family) as sock, ExitStack() as stack:
         sock.bind((address, 0))
@@ -295,7 +297,7 @@ async def test_two_addresses_that_do_not_answer_leave_time_for_a_third(
 
 @pytest.mark.parametrize("is_refused_first", [False, True])
 async def test_a_refusal_tells_more_than_silence(monkeypatch: pytest.MonkeyPatch, is_refused_first: bool) -> None:
-    """Whichever comes first; the addresses are named."""
+    """In either order; the addresses are named."""
     monkeypatch.setattr("linkgauge.engine.near.connect.CONNECT_DEADLINE_S", 0.5)
     with silent_port("127.0.0.1" if not is_refused_first else "127.0.0.2") as silent:
         ports = (refused_port(), silent) if is_refused_first else (silent, refused_port())
@@ -350,7 +352,7 @@ async def test_an_endpoint_of_another_version_is_named_with_both_versions(versio
 
 
 async def test_an_endpoint_that_declines_gives_its_reason() -> None:
-    """The reason is the far end's, without what could drive a terminal."""
+    """The reason is the far end's, without control characters."""
     async with server(GREETING, encode_frame(Refuse("too busy"))) as peer:
         with pytest.raises(PeerRefused, match=f"{peer} declines: too busy"):
             await soon(query_host_info(peer))

@@ -65,7 +65,7 @@ def at_work(events: list[Event], settings: Settings) -> dict[tuple[Direction, in
 async def test_a_change_is_in_force_at_both_ends_and_loses_nothing(
     far_end: Peer, record: Recorder, name: str
 ) -> None:
-    """Rate, size, sessions and direction, alone and together: what it cut off is no loss."""
+    """Rate, size, sessions and direction, alone and together: datagrams that a change cut off are not lost."""
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index == 3 and run.settings == plan.settings:
@@ -105,7 +105,7 @@ async def test_a_change_is_in_force_at_both_ends_and_loses_nothing(
 async def test_the_end_of_a_run_leaves_no_datagram_uncounted(
     record: Recorder, address: str, direction: Direction
 ) -> None:
-    """From the first to the last one, what was sent has arrived: the drain is waited for."""
+    """Every datagram that was sent has arrived: the run waits for the drain."""
     async with Endpoint(listen(address, 0)) as endpoint:
         recorded = await record(plan_of(direction, seconds=0.6), Peer(*endpoint.address))
     assert recorded.end.reason is Reason.COMPLETED

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.link_checks import LinkCheck, WindowCheck
 
@@ -22,10 +22,8 @@ def facts(end: End, direction: Direction, granted: int | None, session: int = 1)
 @pytest.mark.parametrize(
     ("granted", "requested"), [(None, None), (None, 100), (100, None), (100, 100), (101, 100), (0, 0)]
 )
-def test_no_warning_where_enough_was_granted_or_nothing_requested(
-    granted: int | None, requested: int | None
-) -> None:
-    """What is unknown is no reason to warn either."""
+def test_no_warning_if_enough_was_granted_or_nothing_requested(granted: int | None, requested: int | None) -> None:
+    """An unknown window is not a reason to warn either."""
     assert WindowCheck(Workload.STREAM).check(facts(End.NEAR, Direction.OUT, granted), requested) is None
 
 
@@ -67,8 +65,8 @@ def test_the_responding_end_sends_the_responses() -> None:
     assert "wmem_max" in text
 
 
-def test_two_ends_alike_are_worth_no_warning() -> None:
-    """LRO is off nearly everywhere, and not worth a word."""
+def test_two_equal_ends_have_no_warning() -> None:
+    """LRO is off nearly everywhere, and does not matter."""
     watch = LinkCheck(NEAR, FAR, 4)
     assert watch.check_interfaces() == []
     assert watch.check(FACTS, None) is None
@@ -85,18 +83,20 @@ def test_nothing_is_shown_for_unknown_values() -> None:
     assert watch.check(replace(FACTS, mss_bytes=None), None) is None
 
 
-def test_different_mtus_are_reported_with_both_values() -> None:
+@pytest.mark.parametrize(
+    ("far", "near_words", "far_words"),
+    [
+        (replace(FAR, mtu_bytes=9000), "local eth0 has 1500", "remote ens3 has 9000"),
+        (replace(FAR, duplex="half"), "local eth0 is full", "remote ens3 is half"),
+    ],
+)
+def test_interfaces_that_differ_are_reported_with_both_values(
+    far: NicInfo, near_words: str, far_words: str
+) -> None:
     """Each with its end and interface."""
-    (text,) = LinkCheck(NEAR, replace(FAR, mtu_bytes=9000), 4).check_interfaces()
-    assert "local eth0 has 1500" in text
-    assert "remote ens3 has 9000" in text
-
-
-def test_different_duplex_modes_are_reported_with_both_values() -> None:
-    """Each with its end and interface."""
-    (text,) = LinkCheck(NEAR, replace(FAR, duplex="half"), 4).check_interfaces()
-    assert "local eth0 is full" in text
-    assert "remote ens3 is half" in text
+    (text,) = LinkCheck(NEAR, far, 4).check_interfaces()
+    assert near_words in text
+    assert far_words in text
 
 
 def test_disabled_offloads_are_reported_with_both_ends_states_and_the_remedy() -> None:
@@ -108,8 +108,8 @@ def test_disabled_offloads_are_reported_with_both_ends_states_and_the_remedy() -
     assert "ethtool -K eth0" not in text
 
 
-def test_offloads_that_a_lab_has_switched_off_itself_are_no_matter() -> None:
-    """They are what makes its link exact; whatever else is wrong is told all the same."""
+def test_offloads_that_a_lab_has_switched_off_itself_do_not_matter() -> None:
+    """Without them its link is exact. Other problems still have their warnings."""
     off = replace(FAR, tso=False, gro=False)
     assert LinkCheck(NEAR, off, 4, expects_offloads_off=True).check_interfaces() == []
     assert len(LinkCheck(NEAR, replace(off, mtu_bytes=9000), 4, expects_offloads_off=True).check_interfaces()) == 1

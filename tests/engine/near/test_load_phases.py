@@ -117,8 +117,8 @@ def rising(per_second_ns: int, most_ns: int) -> Iterator[Step]:
         yield Step(latency_ns=min(most_ns, tick * per_second_ns // 5 + MS))
 
 
-def test_a_steady_link_takes_the_least_time() -> None:
-    """Each direction alone, then both: three times the least, to the next sample."""
+def test_a_steady_link_takes_the_minimum_time() -> None:
+    """Each direction alone, then both: three times the minimum, up to the next sample."""
     phases = follow(itertools.repeat(Step()))
     assert [phase.direction for phase in phases] == list(Direction)
     assert [phase.ended_ns - phase.began_ns for phase in phases] == [3_600 * MS] * 3
@@ -134,7 +134,7 @@ def test_a_phase_waits_while_its_queue_fills_and_no_longer() -> None:
     )
 
 
-def test_what_a_phase_leaves_in_the_queue_is_no_latency_of_the_next() -> None:
+def test_a_queue_left_by_a_phase_does_not_count_for_the_next() -> None:
     """Otherwise a shorter queue in the other direction would never seem to rise."""
 
     def steps() -> Iterator[Step]:
@@ -175,13 +175,13 @@ def test_a_direction_that_carries_nothing_ends_with_its_time(carried: int) -> No
     assert len(phases) == 3
 
 
-def test_a_probe_that_stops_answering_is_no_steady_latency() -> None:
+def test_a_probe_without_answers_is_not_steady_latency() -> None:
     """Its answer may take longer than a phase."""
     steps = itertools.chain(itertools.repeat(Step(), 8), itertools.repeat(Step(latency_ns=None)))
     assert follow(steps)[0].ended_ns >= MAX_PHASE_NS[Direction.OUT] - INTERVAL_NS
 
 
-def test_datagrams_tell_latency_where_they_are_answered_and_requests_elsewhere() -> None:
+def test_datagrams_tell_latency_if_they_are_answered_and_requests_otherwise() -> None:
     """A host that answers few of them would seem to have no latency."""
     for answered, ended_ms in ((100, 3_600), (89, 8_800)):
         script = LoadPhases(PLAN, idle_of(answered))
@@ -207,7 +207,7 @@ def test_one_phase_loads_the_plans_own_direction_alone() -> None:
 
 
 def test_a_machine_that_stood_still_leaves_later_phases_out() -> None:
-    """Rather than measure them for less than their least time, or the person for longer than promised."""
+    """It neither measures them for less than their minimum time, nor makes the user wait longer than promised."""
     steps = itertools.chain([Step(late_ns=16 * SECOND_NS)], itertools.repeat(Step()))
     assert [phase.direction for phase in follow(steps)] == [Direction.OUT, Direction.IN]
 
@@ -226,7 +226,7 @@ STEPS: Final = st.lists(
 
 @given(STEPS, st.booleans(), st.sampled_from([1, 3, 8, 128]))
 def test_every_series_ends_within_its_bounds(steps: list[Step], has_datagrams: bool, sessions: int) -> None:
-    """A phase has its least time, and its most but for the sample that ends it."""
+    """A phase keeps its minimum and its maximum time, but for the sample that ends it."""
     plan = replace(PLAN, settings=Settings(Direction.OUT, sessions))
     phases = follow(itertools.cycle(steps), plan, has_datagrams=has_datagrams)
     latest_ns = INTERVAL_NS + max(step.late_ns for step in steps)
@@ -241,7 +241,7 @@ def test_every_series_ends_within_its_bounds(steps: list[Step], has_datagrams: b
 
 @given(STEPS)
 def test_a_script_that_is_over_changes_nothing_more(steps: list[Step]) -> None:
-    """Whatever samples still come."""
+    """Even if more samples come."""
     script, elapsed_ns = LoadPhases(PLAN, None), 0
     for index, step in enumerate(itertools.chain(itertools.repeat(Step(), 54), steps)):
         was_over = script.is_over
@@ -289,7 +289,7 @@ async def test_a_run_goes_through_its_phases_and_ends_by_itself(far_end: Peer, r
 
 
 @pytest.mark.every
-async def test_a_person_stops_a_test_in_the_middle_of_a_phase_and_changes_none(
+async def test_the_user_stops_a_test_in_the_middle_of_a_phase_and_changes_none(
     far_end: Peer, record: Recorder
 ) -> None:
     """Other settings have no effect: the phases are the settings."""
@@ -308,7 +308,7 @@ async def test_a_person_stops_a_test_in_the_middle_of_a_phase_and_changes_none(
 
 @pytest.mark.every
 async def test_a_far_end_that_goes_away_ends_the_test_as_any_other(endpoint: Endpoint, record: Recorder) -> None:
-    """Its script does not hide that."""
+    """Its phases do not hide that."""
     closing: list[asyncio.Task[None]] = []
 
     def act(_run: Run, event: Event) -> None:

@@ -42,7 +42,7 @@ def search_path(truth: int, interface: int, router_mtu: int | None = None, round
 
 @given(st.integers(LEAST, 9_216), st.integers(LEAST, 9_216))
 def test_the_mtu_of_a_black_hole_is_exact(truth: int, interface: int) -> None:
-    """Whatever the lengths: nobody says anything but the sender's own kernel."""
+    """For any lengths: only the sender's own kernel reports an MTU."""
     result = search_path(truth, interface).result(Direction.OUT)
     assert (result.mtu_bytes, result.interface_bytes) == (min(truth, interface), interface)
     assert result.bound is (MtuBound.INTERFACE if truth >= interface else MtuBound.BLACK_HOLE)
@@ -70,7 +70,7 @@ def test_a_path_that_carries_nothing_is_unknown() -> None:
     assert (result.mtu_bytes, result.bound) == (None, MtuBound.BLACK_HOLE)
 
 
-def test_a_length_that_was_only_unlucky_is_tried_again() -> None:
+def test_a_length_that_was_lost_by_chance_is_tried_again() -> None:
     """Without an explanation, the length above the result is tried by itself before the search ends."""
     search = MtuSearch(LEAST, 1_500)
     unlucky = {1_500, 1_401}
@@ -113,7 +113,7 @@ async def test_an_end_without_udp_is_told_by_its_version() -> None:
 
 
 async def test_an_endpoint_that_declines_says_why(endpoint: Endpoint) -> None:
-    """Its limits hold for this as for a test; and without an endpoint there is the usual reason."""
+    """Its limits hold as for a test; without an endpoint the usual reason follows."""
     endpoint.admission.limits = Limits(udp_packets_s=1, udp_rate_bit_s=1_000, clients=1, sessions=1)
     endpoint.admission.close("the endpoint is shutting down")
     peer = Peer(*endpoint.address)

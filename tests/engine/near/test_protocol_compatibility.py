@@ -19,8 +19,9 @@ from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import PeerVersionMismatch
-from linkgauge.engine.model.peer import Access, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, PREAMBLE_BYTES, encode_preamble

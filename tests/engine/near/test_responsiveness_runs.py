@@ -1,4 +1,4 @@
-"""Runs that measure latency under load, between two real ends: all three probes, and what may be missing."""
+"""Runs that measure latency under load, between two real ends: with all three probes, or without some."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,7 @@ def plan_of(direction: Direction = Direction.OUT, seconds: float = 0.6, **more: 
 
 
 def idle_of(events: list[Event]) -> ProbeSample:
-    """Return what the probes measured before payload."""
+    """Return the probes' results from before payload."""
     started = events[0]
     assert isinstance(started, Started)
     assert started.idle is not None
@@ -63,7 +63,7 @@ def idle_of(events: list[Event]) -> ProbeSample:
 
 
 def loaded_of(events: list[Event]) -> list[ProbeSample]:
-    """Return what the probes measured beside payload."""
+    """Return the probes' results beside payload."""
     samples = [event.sample for event in events if isinstance(event, Sampled)]
     return [sample.probe for sample in samples if sample.probe is not None]
 
@@ -74,7 +74,7 @@ def warnings_of(events: list[Event]) -> list[str]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("::1", marks=NEEDS_IPV6)])
-async def test_all_probes_measure_the_idle_and_the_loaded_link_and_nobody_is_taken_for_a_stranger(
+async def test_all_probes_measure_the_idle_and_the_loaded_link_without_seeming_strangers(
     record: Recorder, host: str
 ) -> None:
     """The endpoint's log has the run, and nothing of its probes; payload is that of the sessions."""
@@ -117,7 +117,7 @@ async def test_without_a_responsiveness_test_there_is_only_the_request_probe(
 
 
 @pytest.mark.every
-async def test_where_udp_does_not_pass_the_run_goes_on_over_tcp_and_says_what_to_open(record: Recorder) -> None:
+async def test_if_udp_does_not_pass_the_run_goes_on_over_tcp_and_says_what_to_open(record: Recorder) -> None:
     """Another program has the endpoint's UDP port, and answers nothing."""
     listener = listen("127.0.0.1", 0)
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as other:
@@ -182,7 +182,7 @@ async def test_settings_that_change_leave_the_probes_open(record: Recorder, far_
 
 @pytest.mark.every
 async def test_a_far_end_that_dies_ends_the_run_as_ever(record: Recorder) -> None:
-    """The further probes do not keep it alive, and add no word of their own."""
+    """The further probes do not keep it alive, and add no warning."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _ENDPOINT, stdout=asyncio.subprocess.PIPE, start_new_session=True
     )

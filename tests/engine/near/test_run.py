@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.run import FarRun
 from linkgauge.engine.model.errors import PeerError, PeerRefused, PeerUnreachable, PlanError
 from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Reason, Sampled, Warned
 from linkgauge.engine.model.peer import Peer
@@ -78,7 +79,7 @@ async def test_the_sender_sees_acknowledged_bytes_close_to_what_was_received(rec
 
 
 async def test_samples_carry_cpu_and_tcp_of_the_end_that_knows(record_once: Recorder) -> None:
-    """The sender tells round trips, window and retransmits; both tell their cores; nobody makes numbers up."""
+    """The sender reports round trips, window and retransmits, and both ends their cores; no end invents numbers."""
     recorded = await record_once(plan_of(seconds=1.0))
     last_near = [e.sample for e in recorded.samples if e.sample.end is End.NEAR][-2]
     last_far = [e.sample for e in recorded.samples if e.sample.end is End.FAR][-2]
@@ -149,7 +150,7 @@ async def test_the_direction_changes_while_it_runs(far_end: Peer, record: Record
 
 
 async def test_many_quick_changes_leave_the_sessions_of_the_last_change(far_end: Peer, record: Recorder) -> None:
-    """A person who leans on the keys gets what the last key asked for, and no lost session."""
+    """A user who holds a key down gets the last settings, and no lost session."""
     steps = [7, 2, 9, 1, 4]
 
     def act(run: Run, event: Event) -> None:
@@ -175,8 +176,8 @@ async def test_a_window_that_is_granted_only_in_part_is_a_warning(far_end: Peer,
     assert len(warnings) == len(set(warnings))
 
 
-async def test_a_person_stops_a_run_without_duration(far_end: Peer, record: Recorder) -> None:
-    """Until stopped means until stopped; the samples up to then are all there."""
+async def test_the_user_stops_a_run_without_duration(far_end: Peer, record: Recorder) -> None:
+    """It lasts until then, and has all samples up to that time."""
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.index >= 4:
@@ -189,7 +190,7 @@ async def test_a_person_stops_a_run_without_duration(far_end: Peer, record: Reco
 
 
 async def test_the_far_end_stops_a_run_and_says_so(endpoint: Endpoint, record: Recorder) -> None:
-    """An endpoint that shuts down ends its runs with a word, and the near end repeats it."""
+    """An endpoint that shuts down ends its runs with a reason, and the near end repeats it."""
     closing: list[asyncio.Task[None]] = []
 
     def act(_run: Run, event: Event) -> None:
@@ -249,17 +250,17 @@ async def test_a_cancelled_consumer_leaves_nothing_behind(far_end: Peer) -> None
         await _until_no_workers()
 
 
-async def test_a_session_that_is_lost_as_the_payload_begins_ends_a_run_however_short(
+async def test_a_session_that_is_lost_as_the_payload_begins_ends_even_a_short_run(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loss may arrive before the run samples; a run shorter than the wait for a cause is not completed."""
-    attach, connections = endpoint._attach_data, list[socket.socket]()
+    attach, connections = FarRun.attach_connection, list[socket.socket]()
 
-    async def attach_and_copy(sock: socket.socket, hello: DataHello) -> None:
+    async def attach_and_copy(run: FarRun, sock: socket.socket, hello: DataHello) -> None:
         connections.append(sock.dup())
-        await attach(sock, hello)
+        await attach(run, sock, hello)
 
-    monkeypatch.setattr(endpoint, "_attach_data", attach_and_copy)
+    monkeypatch.setattr(FarRun, "attach_connection", attach_and_copy)
     plan, peer = plan_of(Direction.IN, seconds=0.5, probe=False), Peer(*endpoint.address)
     async with asyncio.timeout(DEADLINE_S), ForkServerLease(), connect(peer) as (control, ends):
         run = EndpointRun(plan, peer, control, ends, no_expectation, None)
@@ -312,7 +313,7 @@ async def test_a_probe_names_the_answering_host(far_end: Peer) -> None:
 
 
 async def test_a_far_end_without_room_declines_with_its_reason(endpoint: Endpoint, monkeypatch: Any) -> None:
-    """Where the far end cannot make its counters, the near end hears why, and the endpoint serves on."""
+    """If the far end cannot make its counters, the near end gets the reason, and the endpoint goes on."""
     from linkgauge.engine.metering.shared_counters import SharedCounters
 
     real = SharedCounters.create
@@ -345,7 +346,7 @@ async def test_each_mode_moves_payload_and_says_which_it_was(far_end: Peer, reco
 
 
 async def test_socket_options_reach_both_ends(far_end: Peer, record: Recorder) -> None:
-    """A small MSS shows in both kernels' own words; marks and bindings are taken without complaint."""
+    """Both kernels report the small MSS, and accept marks and bindings."""
     options = SocketOptions("reno", mss_bytes=1_000, dscp=10, nodelay=True, source="127.0.0.1", device="lo")
     recorded = await record(plan_of(Direction.DUPLEX, socket=options), far_end)
     assert recorded.end.reason is Reason.COMPLETED
@@ -355,7 +356,7 @@ async def test_socket_options_reach_both_ends(far_end: Peer, record: Recorder) -
 
 
 async def test_a_source_that_is_not_an_address_of_this_host_is_refused(far_end: Peer) -> None:
-    """The error names what there is, and nothing is left of the run."""
+    """The error names the addresses of this host, and nothing remains of the run."""
     async with asyncio.timeout(20):
         with pytest.raises(PlanError, match="this machine has no such address; it has 127"):
             async with open_run(plan_of(socket=SocketOptions(source="198.51.100.1")), far_end):
@@ -453,7 +454,7 @@ def unused_ports(count: int) -> int:
 
 
 def connected_ports(first: int, last: int) -> set[int]:
-    """Return the local ports in a range of this host's connections; the kernel selects, however many there are."""
+    """Return the local ports in a range of this host's connections; the kernel selects them, even among many."""
     if SS is None:
         pytest.skip("this machine has no ss")
     condition = ["state", "established", "sport", ">=", f":{first}", "and", "sport", "<=", f":{last}"]

@@ -1,4 +1,4 @@
-"""The set of a run's sessions: what is opened, and what a change of settings replaces."""
+"""The set of a run's sessions: which are opened, and which a change of settings replaces."""
 
 import asyncio
 from types import SimpleNamespace
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.plan import PROBE_SESSION, Direction, End, Settings
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.near.session_set import NearSessions, SessionFailure
-from linkgauge.engine.protocol.auth import RunSecret
+from linkgauge.engine.protocol.tokens import RunSecret
 from linkgauge.engine.workloads.session import CLOSED_BY_PEER
 
 TOKEN = "00" * 16
@@ -95,7 +95,7 @@ async def test_a_loss_just_after_all_sessions_have_opened_is_the_business_of_the
 
 
 def test_the_first_lost_session_is_reported_with_the_reason_of_the_end_that_knows_it() -> None:
-    """That it was closed is heard of first as often as not; what happens to others then is no reason."""
+    """The closing is often reported first; later losses of other sessions are not the reason."""
     loss = SessionFailure()
     assert not loss
     loss.record("out", 2, 1, CLOSED_BY_PEER)
@@ -111,8 +111,8 @@ def test_the_first_lost_session_is_reported_with_the_reason_of_the_end_that_know
 
 
 @pytest.mark.parametrize("seen", [CLOSED_BY_PEER, "connection reset by peer", "broken pipe"])
-def test_the_cause_comes_before_what_the_other_end_saw_of_it(seen: str) -> None:
-    """Whichever is reported first."""
+def test_the_cause_replaces_the_other_ends_view_of_it(seen: str) -> None:
+    """In either order of the reports."""
     for reasons in ((seen, "out of memory"), ("out of memory", seen)):
         loss = SessionFailure()
         for reason in reasons:

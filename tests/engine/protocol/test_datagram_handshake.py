@@ -17,7 +17,7 @@ from linkgauge.engine.protocol.datagram_handshake import (
     HandshakeDatagram,
     decode_handshake,
 )
-from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC
+from linkgauge.engine.protocol.payload_datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.preamble import DataHello
 
 HEADER = DataHello(b"r" * 16, b"t" * 16, Direction.IN, 2, 3, None)

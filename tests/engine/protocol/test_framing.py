@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.errors import ConnectionTampered, LimitReached, RemoteProtocolError
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.protocol.auth import CODE_BYTES, FAR_ROLE, NEAR_ROLE, FrameCodes
+from linkgauge.engine.model.shared_key import FAR_ROLE, NEAR_ROLE
 from linkgauge.engine.protocol.framing import (
     _DICTIONARY,
+    FrameCodes,
     FrameReader,
     add_length_prefix,
     compress,
@@ -20,6 +21,7 @@ from linkgauge.engine.protocol.framing import (
     encode_frame,
 )
 from linkgauge.engine.protocol.messages import Report
+from linkgauge.engine.protocol.tokens import CODE_BYTES
 
 LIMIT = 256 * 1024
 

@@ -33,7 +33,7 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.protocol.framing import (
     MAX_FRAME_BYTES,
     PEER_NAMES,

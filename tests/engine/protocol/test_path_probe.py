@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.path_probe import (
     MAX_UDP_BYTES,
     PATH_HEADER_BYTES,
@@ -11,6 +10,7 @@ from linkgauge.engine.protocol.path_probe import (
     PathKind,
     decode_path_datagram,
 )
+from linkgauge.engine.protocol.payload_datagrams import CONTROL_MAGIC
 
 SECRET = b"secret"
 

@@ -5,7 +5,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.protocol.datagrams import CONTROL_MAGIC
+from linkgauge.engine.protocol.payload_datagrams import CONTROL_MAGIC
 from linkgauge.engine.protocol.probe_datagrams import (
     DATAGRAM_PROBE_BYTES,
     MAX_PROBE_NUMBER,
@@ -23,7 +23,7 @@ NUMBERS = st.integers(0, MAX_PROBE_NUMBER)
 def test_probes_and_echoes_arrive_as_they_were_sent_and_are_of_one_size(
     serial: int, sent_ns: int, arrived_ns: int, answered_ns: int
 ) -> None:
-    """An echo is never longer than what it answers."""
+    """An echo is never longer than its probe."""
     probe = ProbeDatagram(serial, sent_ns)
     echo = probe.echo(arrived_ns, answered_ns)
     assert decode_probe(probe.pack(SECRET), SECRET) == probe
@@ -32,7 +32,7 @@ def test_probes_and_echoes_arrive_as_they_were_sent_and_are_of_one_size(
 
 
 def test_neither_is_taken_for_the_other() -> None:
-    """What one end sent cannot be sent back to it."""
+    """An end's own datagram cannot be sent back to it."""
     probe = ProbeDatagram(1, 2)
     assert decode_echo(probe.pack(SECRET), SECRET) is None
     assert decode_probe(probe.echo(0, 0).pack(SECRET), SECRET) is None
@@ -40,7 +40,7 @@ def test_neither_is_taken_for_the_other() -> None:
 
 @pytest.mark.parametrize("secret", [b"", b"another session's"])
 def test_without_the_secret_nothing_is_known(secret: bytes) -> None:
-    """Whoever forges an address has no code."""
+    """An attacker who forges an address has no code."""
     assert decode_probe(ProbeDatagram(1, 2).pack(secret), SECRET) is None
     assert decode_echo(EchoDatagram(1, 2, 3, 4).pack(secret), SECRET) is None
 

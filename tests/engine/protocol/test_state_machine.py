@@ -2,7 +2,7 @@
 
 import struct
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.protocol.framing import PEER_NAMES, encode_frame
 from linkgauge.engine.protocol.messages import (
     MESSAGES_BY_SENDER,
@@ -89,7 +89,7 @@ RUN: tuple[tuple[End, Message], ...] = GREETING + tuple(
 
 
 def carry(sender: ControlStateMachine, receiver: ControlStateMachine) -> None:
-    """Bring what one end has to send to the other."""
+    """Bring the bytes of one end to the other."""
     receiver.receive_data(sender.data_to_send())
 
 
@@ -178,7 +178,7 @@ _World = tuple[ControlState, ControlState, tuple[type[Message], ...], tuple[type
 
 
 def _steps(world: _World, in_flight: int) -> Iterable[_World]:
-    """Give what may come after a moment: either end says something, or hears what is next on its way."""
+    """Give the possible next steps: either end sends a message, or receives the next one on its way."""
     near, far, to_far, to_near = world
     if len(to_far) < in_flight:
         for (end, kind), follows in TRANSITIONS[near].items():
@@ -201,7 +201,7 @@ def _hears(state: ControlState, speaker: End, world: _World) -> ControlState:
 
 
 def test_messages_that_cross_are_never_taken_for_a_broken_rule() -> None:
-    """In every reachable moment, with up to two messages under way each way, both ends accept what comes."""
+    """In every reachable state, with up to two messages under way each way, both ends accept the messages."""
     start: _World = (ControlState.HELLO, ControlState.HELLO, (), ())
     seen = {start}
     todo = deque(seen)
@@ -231,7 +231,7 @@ def test_received_messages_do_not_depend_on_how_the_bytes_are_split(data: st.Dat
 
 @given(st.lists(st.binary(max_size=60), max_size=6), st.sampled_from(End), st.booleans())
 def test_garbage_never_raises_and_is_always_blamed(chunks: list[bytes], end: End, after: bool) -> None:
-    """Before or after the greeting, whatever comes: an error that says who, or nothing to say yet."""
+    """Before or after the greeting, any bytes cause an error that names the culprit, or none yet."""
     machine = greeted(end) if after else ControlStateMachine(end)
     for chunk in chunks:
         machine.receive_data(chunk)
@@ -293,7 +293,7 @@ def test_an_impossible_plan_is_the_near_ends_broken_rule() -> None:
     ],
 )
 def test_output_of_another_program_is_quoted_without_control_characters(output: bytes, excerpt: str) -> None:
-    """What it looks like, and its first words, at most 40 characters of them, all printable."""
+    """The likely protocol, and its first words, at most 40 characters, all printable."""
     machine = ControlStateMachine(End.NEAR)
     machine.receive_data(output)
     assert isinstance(machine.error, PeerNotLinkgauge)
@@ -303,7 +303,7 @@ def test_output_of_another_program_is_quoted_without_control_characters(output: 
 
 @pytest.mark.parametrize("count", range(PREAMBLE_BYTES))
 def test_a_peer_that_closes_within_its_greeting_is_foreign(count: int) -> None:
-    """What it did say is told; nothing said is told as well."""
+    """Its first words are quoted, and silence is reported as well."""
     machine = ControlStateMachine(End.NEAR)
     machine.receive_data(encode_preamble(CONTROL_KIND)[:count])
     assert machine.error is None
@@ -316,7 +316,7 @@ def test_a_peer_that_closes_within_its_greeting_is_foreign(count: int) -> None:
 @pytest.mark.parametrize("version", [0, 1, 255])
 @pytest.mark.parametrize("end", End)
 def test_another_version_is_named_and_answered_with_ours(end: End, version: int) -> None:
-    """The far end says its own version before it gives up, so that the near end can name both."""
+    """The far end sends its own version before it gives up, so that the near end can name both."""
     machine = ControlStateMachine(end)
     machine.data_to_send()
     greeting = bytearray(encode_preamble(CONTROL_KIND))
@@ -328,7 +328,7 @@ def test_another_version_is_named_and_answered_with_ours(end: End, version: int)
 
 
 class TwoEnds(RuleBasedStateMachine):
-    """Both ends say what they may whenever they like; bytes arrive late and in pieces, but in order."""
+    """Both ends send any allowed message at any time; bytes arrive late and in pieces, but in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -350,7 +350,7 @@ class TwoEnds(RuleBasedStateMachine):
     @rule(end=st.sampled_from(End), data=st.data())
     @precondition(lambda self: any(self.wire.values()))
     def arrive(self, end: End, data: st.DataObject) -> None:
-        """Let some of what is under way arrive."""
+        """Let some of the bytes under way arrive."""
         count = data.draw(st.integers(0, len(self.wire[end])))
         piece = bytes(self.wire[end][:count])
         del self.wire[end][:count]
@@ -364,7 +364,7 @@ class TwoEnds(RuleBasedStateMachine):
 
     @invariant()
     def nobody_broke_a_rule(self) -> None:
-        """Check that what each has heard is the beginning of what the other said."""
+        """Check that each has received the beginning of the other's messages."""
         for end in End:
             assert self.ends[end].error is None
             assert self.heard[end] == self.said[end][: len(self.heard[end])]
@@ -381,3 +381,57 @@ class TwoEnds(RuleBasedStateMachine):
 
 
 TestTwoEnds = TwoEnds.TestCase
+
+
+def conversation(near_nonce: str, far_nonce: str) -> tuple[ControlStateMachine, ControlStateMachine]:
+    """Return both machines of a conversation that is as far as the far end's challenge."""
+    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
+    near.send(Hello(near_nonce))
+    far.receive_data(near.data_to_send())
+    far.send(Challenge(far_nonce))
+    near.receive_data(far.data_to_send())
+    assert near.error is far.error is None
+    return near, far
+
+
+def test_both_machines_have_the_same_transcript_and_a_replay_another() -> None:
+    """It has each end's nonce in it: a proof of yesterday's conversation is not valid today."""
+    near, far = conversation("ab" * 32, "cd" * 32)
+    assert near.transcript == far.transcript
+    replayed, fresh = conversation("ab" * 32, "ef" * 32)
+    assert replayed.transcript == fresh.transcript != near.transcript
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda data: data.replace(b"ab" * 32, b"ba" * 32),
+        lambda data: data.replace(b'"type":"Hello"', b'"type": "Hello"'),
+        lambda data: data.replace(b'"type":"Hello",', b"").replace(b'"}', b'","type":"Hello"}'),
+    ],
+    ids=["nonce", "length", "order"],
+)
+def test_a_hello_that_was_changed_on_its_way_gives_another_transcript(tamper: Callable[[bytes], bytes]) -> None:
+    """Even if it means the same: the transcript has the bytes on the wire."""
+    near, far = ControlStateMachine(End.NEAR), ControlStateMachine(End.FAR)
+    near.send(Hello("ab" * 32))
+    sent = near.data_to_send()
+    received = tamper(sent)
+    assert received != sent
+    far.receive_data(received[:12] + (len(received) - 16).to_bytes(4, "big") + received[16:])
+    assert far.error is None
+    assert far.messages_received()
+    far.send(Challenge("cd" * 32))
+    near.receive_data(far.data_to_send())
+    assert near.transcript != far.transcript
+
+
+def test_messages_after_the_challenge_are_not_part_of_the_transcript() -> None:
+    """Both ends can compute both proofs from the same bytes."""
+    near, far = conversation("ab" * 32, "cd" * 32)
+    before = near.transcript
+    near.send(Proof("ef" * 32))
+    far.receive_data(near.data_to_send())
+    far.send(Welcome("ef" * 32))
+    near.receive_data(far.data_to_send())
+    assert near.transcript == far.transcript == before

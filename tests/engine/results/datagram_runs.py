@@ -18,7 +18,7 @@ from linkgauge.engine.model.events import (
 from linkgauge.engine.model.latency_histogram import bucket_of
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.samples import DatagramSample, LatencyCounts, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workloads.udp.sequence_tracker import SequenceTracker
 
@@ -31,7 +31,7 @@ LOSS, COPIES, DELAYS = 0.05, 0.02, 0.2  # shares of the datagrams; a delayed one
 
 @dataclass
 class Fates:
-    """What became of the datagrams of a direction over the whole run."""
+    """The counts of a direction's datagrams over the whole run."""
 
     sent: int = 0
     lost: int = 0

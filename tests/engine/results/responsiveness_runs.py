@@ -152,7 +152,7 @@ class Link:
 
 
 def times(time_ns: int, count: int) -> LatencyCounts:
-    """Return so many equal times."""
+    """Return this number of equal times."""
     return LatencyCounts(Direction.OUT, (bucket_of(time_ns),) if count else (), (count,) if count else ())
 
 

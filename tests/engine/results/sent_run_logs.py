@@ -1,4 +1,4 @@
-"""Run logs that somebody sends in order to harm: each is one of ours that was changed on purpose."""
+"""Run logs that an attacker sends: each is one of ours that was changed on purpose."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ _ENTRY = f"x AS number, '{WATCH}' AS series, 0.0 AS keep_until_s, '{{}}' AS entr
 
 
 def make_log(folder: Path) -> Path:
-    """Make a run log of two runs and a watch, which nobody has open; return its path."""
+    """Make a run log of two runs and a watch, which no process has open; return its path."""
     with RunLog.open(folder) as log:
         for run_id in RUN_IDS:
             write_run(log, run_id, STARTED, *(sampled(index) for index in range(40)), ENDED, document={"plan": {}})
@@ -51,7 +51,7 @@ def _written(pattern: str, replacement: str) -> Callable[[Path], None]:
     return change
 
 
-# What SQLite would carry out, or a table that is not ours: refused when the file is opened.
+# Items that SQLite would carry out, or tables that are not ours: refused when the file is opened.
 REFUSED: dict[str, Callable[[Path], None]] = {
     "endless view": _schema("DROP TABLE runs", f"CREATE VIEW runs AS {_ENDLESS} {_RUN} FROM c"),
     "view of huge values": _schema(
@@ -71,6 +71,15 @@ REFUSED: dict[str, Callable[[Path], None]] = {
         "DROP TABLE blocks", "CREATE VIRTUAL TABLE blocks USING fts4(run_id, first, last, data)"
     ),
     "view under a table's name": _written("CREATE TABLE removals", "CREATE VIEW removals AS SELECT 1 --"),
+    "endless statistics": _schema(
+        "PRAGMA writable_schema = ON",
+        f"CREATE VIEW sqlite_stat1 AS {_ENDLESS} 'runs' AS tbl, 'runs_list' AS idx, x AS stat FROM c",
+    ),
+    "computed statistics": _schema(
+        "ANALYZE",
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET sql = replace(sql, 'idx,stat', 'idx,stat AS (hex(zeroblob(900000000)))')",
+    ),
     "another table": _schema("CREATE TABLE friends (name)"),
     "no events": _schema("DROP TABLE events"),
 }
@@ -79,6 +88,11 @@ REFUSED: dict[str, Callable[[Path], None]] = {
 def _values(table: str, **values: str) -> Callable[[Path], None]:
     changes = ", ".join(f"{name} = {value}" for name, value in values.items())
     return lambda path: _change(path, "PRAGMA ignore_check_constraints = ON", f"UPDATE {table} SET {changes}")  # noqa: S608
+
+
+def _statistics(stat: str) -> Callable[[Path], None]:
+    """Let ANALYZE make SQLite's statistics, and change them."""
+    return lambda path: _change(path, "ANALYZE", f"UPDATE sqlite_stat1 SET stat = {stat}")  # noqa: S608
 
 
 def _block(data: bytes) -> Callable[[Path], None]:
@@ -113,7 +127,7 @@ _ODD = json.dumps(
         "latency_limit": [1],
     }
 )
-# What no table of ours can have in it, but a changed file: damage, which is told, or left out.
+# Values that only a changed file can have: damage, which is reported, or left out.
 DAMAGED: dict[str, Callable[[Path], None]] = {
     "long texts": _values("runs", peer=_HUGE, label=_HUGE, document=_HUGE),
     "huge block": _values("blocks", data=_HUGE),
@@ -127,6 +141,8 @@ DAMAGED: dict[str, Callable[[Path], None]] = {
     "block of many numbers": _block(_columns(['{"a":[\1]}'], [0] * 2, [[40_000_000, 1, 0, None], [7, 1, 0, None]])),
     "block of endless numbers": _block(_columns(['{"a":\0}'], [0] * 60_000, [[10**4000, 1, 0, 10**4000]])),
     "block of many templates": _block(_columns(["{}"] * 60_000, list(range(60_000)), [])),
+    "false statistics": _statistics("'999999999 999999999 1'"),
+    "huge statistics": _statistics(_HUGE),
     "journal of long entries": _values("journal", entry=_HUGE),
     "journal of nested entries": _values("journal", entry="replace(hex(zeroblob(30000)), '0', '[')"),
 }

@@ -1,4 +1,4 @@
-"""Two runs beside each other: what is claimed, and what is not."""
+"""Two runs beside each other: which differences are significant, and which are not."""
 
 import random
 from dataclasses import replace
@@ -41,7 +41,7 @@ def figures(first: Summary, second: Summary) -> dict[str, Figure]:
 
 
 def test_rates_that_are_apart_are_a_difference_with_its_interval() -> None:
-    """The interval lies around the difference, and does not hold nothing."""
+    """The interval contains the difference, and not 0."""
     rate = figures(summary(measured(100.0)), summary(measured(105.2)))["measured.out.mbit_s"]
     found = rate.difference
     assert found is not None
@@ -53,13 +53,13 @@ def test_rates_that_are_apart_are_a_difference_with_its_interval() -> None:
 
 
 def test_rates_that_may_be_the_same_are_no_difference() -> None:
-    """However the numbers look."""
+    """Even if their numbers differ."""
     rate = figures(summary(measured(100.0, 2.0)), summary(measured(103.0, 2.0)))["measured.out.mbit_s"]
     assert rate.difference is not None
     assert rate.difference.is_significant is False
 
 
-def test_what_has_no_interval_is_put_side_by_side_and_nothing_is_claimed() -> None:
+def test_figures_without_an_interval_have_a_difference_that_is_not_judged() -> None:
     """CPU and TCP: a number each."""
     found = figures(summary(measured(100.0)), summary(measured(105.0)))
     for key in ("cpu.near.msec_per_mib", "tcp.rtt_us", "tcp.retransmits"):
@@ -71,8 +71,8 @@ def test_what_has_no_interval_is_put_side_by_side_and_nothing_is_claimed() -> No
     assert rate.difference.is_significant is None
 
 
-def test_the_total_is_shown_where_both_directions_ran_or_share_no_clock() -> None:
-    """Otherwise it is the one direction again."""
+def test_the_total_is_shown_if_both_directions_ran_or_have_no_direction_in_common() -> None:
+    """Otherwise it repeats the only direction."""
     out, in_ = measured(100.0), measured(90.0)
     assert "measured.total.mbit_s" not in figures(summary(out), summary(out))
     both = summary(out, in_, measured(190.0))
@@ -94,7 +94,7 @@ def test_transactions_are_compared_with_their_times() -> None:
 
 
 def test_the_settings_that_are_not_the_same_are_named() -> None:
-    """A person sees why two runs differ."""
+    """The user sees why two runs differ."""
     plain = Plan()
     other = Plan(Settings(Direction.IN, 5, 65_536), block_bytes=4_096, mode=Mode.DISCARD)
     changed = compare(summary(plan=plain), summary(plan=other)).changed_fields
@@ -106,8 +106,8 @@ def test_the_settings_that_are_not_the_same_are_named() -> None:
     assert compare(summary(plan=plain), summary(plan=plain)).changed_fields == ()
 
 
-def test_means_of_nothing_have_no_ratio() -> None:
-    """And exact ones have an exact one."""
+def test_a_mean_of_0_has_no_ratio() -> None:
+    """Exact estimates have an exact difference."""
     nothing, exact = Estimate(0.0, 0.0, 9.0, 10), Estimate(2.0, 0.0, 9.0, 10)
     assert compare_estimates(nothing, exact) is None
     found = compare_estimates(exact, exact.scaled(2))
@@ -116,7 +116,7 @@ def test_means_of_nothing_have_no_ratio() -> None:
 
 
 def test_runs_that_are_alike_seem_to_differ_about_once_in_twenty() -> None:
-    """In 400 pairs with a fixed seed; the intervals are neither boast nor excuse."""
+    """In 400 pairs with a fixed seed."""
     rng = random.Random(5820)  # noqa: S311
     shown = 0
     for _ in range(400):

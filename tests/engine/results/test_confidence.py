@@ -1,4 +1,4 @@
-"""How sure a mean is: intervals that hold the truth as often as they say, correlation and all."""
+"""The error of a mean: its interval contains the truth as often as it says, even with correlation."""
 
 import json
 import random
@@ -41,7 +41,7 @@ def correlated(rng: random.Random, correlation: float, count: int) -> list[float
 
 
 def half_width(rates: list[float]) -> float:
-    """Return how far the interval of a series reaches."""
+    """Return half the width of a series' interval."""
     steady = series_of(rates).estimate()
     assert steady is not None
     return steady.half_width()
@@ -63,7 +63,7 @@ def test_students_t_is_that_of_the_tables(degrees: float, confidence: float, t: 
 
 
 def test_students_t_of_many_degrees_is_the_normal_quantile() -> None:
-    """On both sides of where one takes the other's place."""
+    """On both sides of the number of degrees where the normal quantile replaces it."""
     normal = NormalDist().inv_cdf(0.975)
     assert student_t(9_999) == pytest.approx(normal, rel=2e-4)
     assert student_t(1e9) == pytest.approx(normal)
@@ -71,7 +71,7 @@ def test_students_t_of_many_degrees_is_the_normal_quantile() -> None:
 
 @given(st.floats(1, 300), st.floats(0.5, 0.999))
 def test_students_t_falls_with_its_degrees(degrees: float, confidence: float) -> None:
-    """More knowledge is never a wider interval."""
+    """More values never widen the interval."""
     assert student_t(degrees, confidence) >= student_t(degrees + 1, confidence) > 0
 
 
@@ -86,15 +86,15 @@ def test_what_has_no_degree_of_freedom_is_refused() -> None:
 def test_the_interval_covers_the_mean_of_a_correlated_series(correlation: float, count: int) -> None:
     """In 200 series with a fixed seed, of a run of 10 s and of half a minute: about as often as 95 % says.
 
-    Where little is left of 36 intervals that hang together at 0.9, it is somewhat less often.
+    Of 36 intervals with a correlation of 0.9 few are independent, so that it is somewhat less often.
     """
     rng = random.Random(5820)  # noqa: S311
     least = 0.86 if correlation == 0.9 and count == 36 else 0.90
     assert least <= covered(lambda: correlated(rng, correlation, count)) <= 0.99
 
 
-def test_the_interval_of_what_comes_back_is_far_narrower_than_its_intervals_spread() -> None:
-    """Behind a shaper what one interval lacks comes with the next: only the two ends of the whole are left over."""
+def test_behind_a_shaper_the_interval_is_far_narrower_than_the_spread() -> None:
+    """Each interval makes up for the shortfall of the one before: only the ends of the whole remain."""
     rng = random.Random(5820)  # noqa: S311
 
     def shaped(count: int) -> list[float]:
@@ -108,9 +108,9 @@ def test_the_interval_of_what_comes_back_is_far_narrower_than_its_intervals_spre
 
 
 def test_the_interval_of_runs_over_an_emulated_link_is_as_wide_as_it_need_be() -> None:
-    """Bytes and times of intervals, as a receiver counted them over 100 Mb/s: a run of 20 s, and 15 of 3 s.
+    """A receiver counted their bytes and times over 100 Mb/s: a run of 20 s, and 15 runs of 3 s.
 
-    The other work of the machine is in them: two of the short ones lost some of the link to it.
+    The machine had other work: two of the short runs lost some of the link to it.
     """
     runs = json.loads((Path(__file__).parent / "lab_runs.json").read_text(encoding="utf-8"))
     long, *short = [[(amount * 8e3, span) for amount, span in each] for each in runs]
@@ -128,8 +128,8 @@ def test_the_interval_of_runs_over_an_emulated_link_is_as_wide_as_it_need_be() -
     assert sorted(widths)[7] < 0.2
 
 
-def test_intervals_that_hang_together_give_a_wider_interval_than_such_as_do_not() -> None:
-    """The same values, once as they came and once shuffled."""
+def test_correlated_intervals_give_a_wider_interval_than_independent_ones() -> None:
+    """The same values, in their order and shuffled."""
     rng = random.Random(1)  # noqa: S311
     rates = correlated(rng, 0.9, 400)
     as_they_came = series_of(rates).estimate()
@@ -140,7 +140,7 @@ def test_intervals_that_hang_together_give_a_wider_interval_than_such_as_do_not(
     assert as_they_came.half_width() > 1.5 * shuffled.half_width()
 
 
-def test_a_steady_rate_has_an_interval_of_nothing() -> None:
+def test_a_steady_rate_has_an_interval_without_width() -> None:
     """0 is measured."""
     steady = series_of([94.0] * 20).estimate()
     assert steady is not None
@@ -148,12 +148,12 @@ def test_a_steady_rate_has_an_interval_of_nothing() -> None:
 
 
 def test_too_few_intervals_tell_nothing() -> None:
-    """None is unknown: there is no interval of everything."""
+    """Without an estimate there is no interval."""
     assert series_of([94.0] * (MIN_INTERVALS - 1)).estimate() is None
     assert estimate_mean([94.0, 95.0]) is None
 
 
-def test_a_rate_is_never_below_nothing_and_nothing_has_no_percentage() -> None:
+def test_a_rate_is_never_below_0_and_0_has_no_percentage() -> None:
     """A lower end under 0 is 0."""
     assert Estimate(1.0, 5.0, 9.0, 10).low == 0.0
     assert Estimate(0.0, 0.0, 9.0, 10).half_width_percent is None
@@ -168,7 +168,7 @@ def test_another_unit_is_the_same_interval() -> None:
 
 @given(st.integers(MIN_INTERVALS, 3_000))
 def test_a_long_series_takes_bounded_memory_and_keeps_its_mean(count: int) -> None:
-    """Neighbours are merged; what does not fill a batch yet is still counted by who keeps exact sums."""
+    """Neighbours are merged. The caller's exact mean includes intervals that do not fill a batch yet."""
     series = series_of([float(number % 7) for number in range(count)])
     steady = series.estimate(mean=3.0)
     assert steady is not None
@@ -178,7 +178,7 @@ def test_a_long_series_takes_bounded_memory_and_keeps_its_mean(count: int) -> No
 
 
 def test_silence_at_the_end_can_be_left_out() -> None:
-    """A peer that was lost is waited for, and that is not the link's."""
+    """The wait for a lost peer says nothing about the link."""
     series = series_of([94.0] * 10 + [0.0] * 5)
     series.trim_silence()
     steady = series.estimate()
@@ -187,7 +187,7 @@ def test_silence_at_the_end_can_be_left_out() -> None:
 
 
 def test_a_precision_is_reached_when_the_interval_is_narrow_enough_and_not_before_twenty_intervals() -> None:
-    """And it does not ask again and again until chance agrees: two looks in a row must."""
+    """Two checks in a row must agree, so that it does not stop by chance."""
     precision = PrecisionTarget(1.0)
     narrow, wide = Estimate(100.0, 0.1, 15.0, 19), Estimate(100.0, 5.0, 15.0, 20)
     assert not precision.is_reached(None)

@@ -45,7 +45,7 @@ def test_small_values_have_their_exact_median(values: list[int]) -> None:
 
 @given(st.lists(st.integers(0, 2**63 - 1), min_size=1))
 def test_large_values_have_a_close_median_in_any_order(values: list[int]) -> None:
-    """Within a two-thousandth, and the same whatever came first."""
+    """Within 1/2000, and the same in any order."""
     assert _median(values) == pytest.approx(statistics.median(values), rel=1 / 2000, abs=1)
     assert _median(values) == _median(values[::-1])
 
@@ -56,7 +56,7 @@ def test_a_constant_value_is_reported_exactly() -> None:
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1), st.integers(0, 100))
-def test_a_mean_is_that_of_all_values_whatever_their_buckets(values: list[int], split: int) -> None:
+def test_a_mean_is_exact_for_any_buckets(values: list[int], split: int) -> None:
     """Buckets keep the sums of their values; two histograms have the mean of all values together."""
     first, second = Histogram(), Histogram()
     for value in values[:split]:
@@ -69,7 +69,7 @@ def test_a_mean_is_that_of_all_values_whatever_their_buckets(values: list[int], 
 
 
 def test_a_percentage_of_nothing_is_nothing() -> None:
-    """Nor is one of something unknown."""
+    """A percentage of an unknown value is unknown, too."""
     assert percent_of(1.0, None) is None
     assert percent_of(1.0, 0) is None
     assert percent_of(None, 3) is None

@@ -5,6 +5,7 @@ import io
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,12 +19,11 @@ from linkgauge.engine.model.events import (
 )
 from linkgauge.engine.model.plan import MIB, Direction, End, Settings
 from linkgauge.engine.model.samples import SessionSample
-from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
+from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter, run_rows
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from linkgauge.engine.results.run_log import RunRecord
-from linkgauge.engine.results.run_log.listing import RunBrief
-from linkgauge.engine.results.run_log.run_rows import run_rows
+from linkgauge.engine.results.run_log.run_brief import RunBrief
 from linkgauge.engine.results.sums.other_tests_sum import FIGURES as OTHER_TESTS_FIGURES
 from linkgauge.engine.results.udp.interval_figures import FIGURES
 
@@ -100,7 +100,7 @@ def test_an_interval_has_a_row_for_the_sum_and_for_each_session() -> None:
 
 
 def test_a_duplex_run_has_rows_of_each_direction_on_its_receiver_s_clock() -> None:
-    """Where only a total is expected, the directions have nothing to expect."""
+    """If only a total is expected, the directions have no expected rate."""
     rows = _rows(
         [
             started(DUPLEX, Expectation(total=GIGABIT)),
@@ -120,7 +120,7 @@ def test_a_duplex_run_has_rows_of_each_direction_on_its_receiver_s_clock() -> No
 
 
 def test_unknown_is_empty_and_nothing_is_zero() -> None:
-    """An interval that the receiver never told has no bytes and no time, and still TCP's figures."""
+    """An interval without the receiver's report has no bytes and no time, but TCP's figures."""
     events = simplex()
     rows = _rows([events[0], events[1], sampled(End.NEAR, 1), sampled(End.FAR, 1)])
     lost = rows[0]
@@ -149,14 +149,14 @@ def test_text_that_a_spreadsheet_would_run_is_defused(text: str) -> None:
 
 
 def test_small_rates_keep_their_digits() -> None:
-    """80 bit/s is not nothing, and is written without an exponent."""
+    """64 bit/s is not 0, and is written without an exponent."""
     rows = _rows([started(OUT, Expectation()), sampled(End.FAR, 0, SessionSample(Direction.OUT, 1, 2))])
     assert rows[0]["mbit_s"] == "0.000064"
     assert rows[0]["mib_s"] == "0.00000763"
 
 
 def test_rows_are_in_the_file_as_soon_as_an_interval_is_complete(tmp_path: Path) -> None:
-    """So that tail -f works: the header before the run, each interval when it is."""
+    """So that tail -f works: the header before the run, and each interval at its end."""
     path = tmp_path / "run.csv"
     meter = Meter()
     with CsvWriter.create(path) as writer:
@@ -184,7 +184,7 @@ def test_an_unwritable_path_is_reported_before_the_test(tmp_path: Path, place: s
 
 
 def test_a_disk_that_fills_up_is_one_error_and_closing_is_quiet() -> None:
-    """The run goes on without its CSV: its writer says so once."""
+    """The run goes on without its CSV. The writer reports it once."""
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full to stand for a full disk")
     with Path("/dev/full").open("w", encoding="utf-8", newline="") as stream:
@@ -265,7 +265,7 @@ def test_a_new_or_empty_file_begins_with_the_header(tmp_path: Path, exists: bool
 def test_a_file_of_earlier_runs_is_continued_without_a_second_header(
     tmp_path: Path, content: bytes, expected: bytes
 ) -> None:
-    """And a row that was cut off in a crash does not swallow the next one."""
+    """The next row does not continue one that was cut off in a crash."""
     path = tmp_path / "rows.csv"
     path.write_bytes(content)
     CsvWriter.append(path).close()
@@ -273,7 +273,7 @@ def test_a_file_of_earlier_runs_is_continued_without_a_second_header(
 
 
 def test_a_file_of_an_earlier_version_keeps_the_columns_that_it_has(tmp_path: Path) -> None:
-    """Its reader knows no others; new ones come at the end, so that the first ones mean what they did."""
+    """Its reader knows only these. New columns come at the end, so that the first ones keep their meaning."""
     path = tmp_path / "rows.csv"
     path.write_bytes(OLD_HEADER + b"\r\n")
     events, _ = draw_datagram_run(1, Direction.OUT)
@@ -311,7 +311,7 @@ def test_rows_of_datagrams_add_up_to_what_the_run_counted_in_time(direction: Dir
 
 @pytest.mark.parametrize("content", [b"x", b"\n", HEADER_LINE[:-10], OLD_HEADER[:-9], b"\xff\xfe", b"x" * 10_000])
 def test_a_file_of_anything_else_is_refused_and_stays_as_it_was(tmp_path: Path, content: bytes) -> None:
-    """A slip of the hand costs nothing."""
+    """A mistyped path does no damage."""
     path = tmp_path / "rows.csv"
     path.write_bytes(content)
     with pytest.raises(PlanError, match="other data"):
@@ -339,7 +339,7 @@ def test_rows_of_what_an_iperf3_receives_say_that_the_sender_counted_them() -> N
 
 
 def test_rows_name_the_peer_the_address_in_use_and_the_label() -> None:
-    """A name may have addresses of both families. A text that a spreadsheet would run is none."""
+    """A name may have addresses of both families. A formula becomes text."""
     stream, events = io.StringIO(newline=""), simplex()
     assert isinstance(events[0], Started)
     events[0] = replace(events[0], address="2001:db8::7", ip_version=6)
@@ -350,8 +350,14 @@ def test_rows_name_the_peer_the_address_in_use_and_the_label() -> None:
     )
 
 
+def _record(document: dict[str, Any] | None) -> RunRecord:
+    texts = {"run_id": "r1", "started_utc": "2026-11-21T01:15:30Z", "preset": "", "peer": "db-02:5820"}
+    unknown: dict[str, Any] = dict.fromkeys(("label", "reason", "verdict", "note", "group", "detail"))
+    return RunRecord(**texts, **unknown, number=1, is_running=False, figures=RunBrief(), document=document)
+
+
 def test_a_run_is_one_row_with_the_figures_of_its_document() -> None:
-    """What its document does not have is empty."""
+    """Figures that its document lacks are empty."""
     whole = {
         "address": "192.0.2.7",
         "ip_version": 4,
@@ -360,20 +366,7 @@ def test_a_run_is_one_row_with_the_figures_of_its_document() -> None:
         "measured": {"out": {"mbit_s": 938.861}, "total": {"mbit_s": 938.861, "udp": None}},
         "ended": {"reason": "completed"},
     }
-    common = {"number": 1, "started_utc": "2026-11-21T01:15:30Z", "reason": None, "verdict": "pass", "note": None}
-    record = RunRecord(
-        **common,
-        run_id="r1",
-        preset="",
-        peer="db-02:5820",
-        label=None,
-        group=None,
-        is_running=False,
-        figures=RunBrief(),
-        document=whole,
-        detail="",
-    )
-    header, full, bare = run_rows([record, replace(record, document=None)])
+    header, full, bare = run_rows([_record(whole), _record(None)])
     assert header[:8] == ["run_id", "started_utc", "peer", "label", "preset", "verdict", "address", "ip_version"]
     row = dict(zip(header, full, strict=True))
     assert (row["address"], row["ip_version"], row["near_host"], row["far_host"]) == ("192.0.2.7", "4", "", "db-02")
@@ -382,7 +375,7 @@ def test_a_run_is_one_row_with_the_figures_of_its_document() -> None:
 
 
 def test_the_row_of_a_run_has_the_settings_that_its_results_are_of() -> None:
-    """After a change those are not the plan's; a change that was not measured has no results."""
+    """After a change they are not the plan's. A change that was not measured has no results."""
     measured = {"total": {"bytes": 1}}
     document = {
         "plan": {"direction": "out", "sessions": 1},
@@ -392,18 +385,6 @@ def test_the_row_of_a_run_has_the_settings_that_its_results_are_of() -> None:
             {"direction": "in", "sessions": 5, "measured": {"total": None}},
         ],
     }
-    common = {"started_utc": None, "reason": None, "verdict": "none", "note": None, "preset": "", "peer": "db-02"}
-    record = RunRecord(
-        **common,
-        number=1,
-        run_id="r1",
-        label=None,
-        group=None,
-        is_running=False,
-        document=document,
-        figures=RunBrief(),
-        detail="",
-    )
-    header, row = run_rows([record])
+    header, row = run_rows([_record(document)])
     cells = dict(zip(header, row, strict=True))
     assert (cells["direction"], cells["sessions"], cells["periods"]) == ("in", "3", "3")

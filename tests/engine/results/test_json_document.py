@@ -18,7 +18,7 @@ from linkgauge.engine.model.events import (
 )
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.plan import MIB, Direction, End, Mode, Plan, Settings
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.json_document import encode, round_figure
 from linkgauge.engine.results.meter import replay
@@ -170,7 +170,7 @@ def test_the_requested_rate_and_number_of_bytes_are_in_the_plan() -> None:
 
 
 def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_the_results_of_the_newest_one() -> None:
-    """What the run has measured is what its newest settings have."""
+    """The measurements of the run are those of its newest settings."""
     events = simplex()
     far = events[2]
     assert isinstance(far, Sampled)
@@ -186,7 +186,7 @@ def test_a_run_of_several_settings_has_a_verdict_for_each_period_and_the_results
 
 @pytest.mark.parametrize("direction", list(Direction))
 def test_the_document_of_datagrams_has_every_figure_and_none_of_tcp(direction: Direction) -> None:
-    """What adds up in the measurement adds up here; the schema knows every key."""
+    """Sums of the measurement are sums here, and the schema has every key."""
     events, fates = draw_datagram_run(1, direction)
     events[0] = replace(events[0], ip_version=6, near=_host("veth"), far=_host("ixgbe", "device"))
     document = encode(RunResult.of_run(replay(events).summary(), run_id="r1"))

@@ -33,7 +33,7 @@ def lines_of(events: list[Event]) -> list[dict[str, Any]]:
 
 
 def test_a_run_is_a_start_its_intervals_and_an_end() -> None:
-    """The figures of an interval are those of the CSV, with every session of a direction."""
+    """An interval has the figures of the CSV, with every session of a direction."""
     start, interval, end = lines_of(simplex())
     assert (start["type"], start["peer"], start["plan"]["duration_s"]) == ("start", "db-02:5820", 10.0)
     assert (interval["type"], interval["elapsed_s"], interval["warmup"]) == ("interval", 0.25, False)
@@ -62,7 +62,7 @@ def test_changes_and_warnings_stand_where_they_happened() -> None:
 
 
 def test_every_line_fits_the_schema() -> None:
-    """And no line has a key that the schema does not describe."""
+    """The schema describes every key of every line."""
     for line in [*lines_of(simplex()), error_line("nothing listens there")]:
         json_schemas.check("stream.schema.json", line)
 

@@ -19,13 +19,14 @@ from linkgauge.engine.model.samples import CoreTimes
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import LossByHost, Measurement
+from linkgauge.engine.results.sums.sample_sum import MAX_BEHIND
 
 from .iperf3_runs import BYTES, DATAGRAM_BYTES, DATAGRAMS, INTERVALS, iperf3_run, reported, total
 from .meter_events import DUPLEX, E100, E200, IN, OUT, TICK, feed_all, of_flow, sampled, session, started
 
 
 def test_an_interval_is_complete_when_both_ends_have_reported_it() -> None:
-    """The later of the two samples releases it, whichever end that comes from."""
+    """The later of the two samples releases it, from either end."""
     meter = Meter()
     near, far = sampled(End.NEAR, 0), sampled(End.FAR, 0)
     assert meter.feed(near) == []
@@ -47,7 +48,7 @@ def test_an_interval_is_complete_when_one_end_has_gone_past_it() -> None:
 
 
 def test_a_far_end_that_is_seconds_late_loses_no_interval() -> None:
-    """All of what waits for it is joined when it comes."""
+    """All intervals that wait for it are joined when it comes."""
     meter = Meter()
     near = [sampled(End.NEAR, index) for index in range(40)]
     far = [sampled(End.FAR, index) for index in range(40)]
@@ -55,7 +56,19 @@ def test_a_far_end_that_is_seconds_late_loses_no_interval() -> None:
     assert joined == [Interval(index, near[index], far[index]) for index in range(40)]
 
 
-def test_what_waits_for_a_vanished_end_comes_out_at_the_end() -> None:
+def test_a_silent_end_holds_back_no_more_than_some_minutes() -> None:
+    """The memory of a day's run has a limit, and a row that was printed without the other end stays so."""
+    meter = Meter()
+    near = [sampled(End.NEAR, index) for index in range(MAX_BEHIND + 3)]
+    given_up = [row for event in near for row in meter.feed(event)]
+    assert given_up == [Interval(index, near[index], None) for index in range(3)]
+    assert meter.feed(sampled(End.FAR, 2)) == []
+    far = sampled(End.FAR, 3)
+    assert meter.feed(far) == [Interval(3, near[3], far)]
+    assert meter.summary().warnings == ("a sample of the remote end was out of order and is left out",)
+
+
+def test_intervals_that_wait_for_a_vanished_end_come_out_at_the_end() -> None:
     """Flushing gives it once, in order."""
     meter = Meter()
     near = [sampled(End.NEAR, index) for index in range(3)]
@@ -75,7 +88,7 @@ def test_a_sample_out_of_order_is_dropped_with_a_warning() -> None:
 
 
 def test_the_receiver_s_samples_are_the_truth() -> None:
-    """What the sender had acknowledged is not counted, and warm-up is left out."""
+    """The sender's acknowledged bytes do not count, and warm-up is left out."""
     meter = Meter()
     feed_all(
         meter,
@@ -121,8 +134,8 @@ def test_nothing_measured_is_unknown_and_nothing_received_is_nothing() -> None:
     assert meter.summary().near_cpu.msec_per_mib is None
 
 
-def test_a_change_back_to_earlier_settings_is_a_new_stretch() -> None:
-    """Each stretch keeps its own figures, also of a far sample that comes after all changes."""
+def test_a_change_back_to_earlier_settings_is_a_new_period() -> None:
+    """Each period keeps its own figures, even if a far sample comes after all changes."""
     five = Settings(sessions=5)
     changes = [Changed(TICK, five, Expectation(out=E200)), Changed(2 * TICK, OUT, Expectation(out=E100))]
     far = [
@@ -191,7 +204,7 @@ def test_the_wait_for_a_lost_peer_is_not_measured(reason: Reason, intervals: int
     assert meter.summary().measured.in_ == Measurement(500_000, intervals * TICK)
 
 
-def test_what_drains_after_a_change_is_shown_and_not_measured() -> None:
+def test_bytes_that_drain_after_a_change_are_shown_and_not_measured() -> None:
     """In the warm-up after a change of direction the old one's last bytes have a flow of their own."""
     meter = Meter()
     late = (
@@ -284,7 +297,7 @@ def _interleaved(draw: st.DrawFn, near: list[Event], far: list[tuple[int, Event]
 def test_any_interleaving_of_the_ends_gives_the_same_intervals_and_summary(
     run: tuple[list[Event], list[Event], list[Event]],
 ) -> None:
-    """How late the far end's samples come changes when a person sees them, and nothing else."""
+    """If the far end's samples are late, the user sees them later, and nothing else changes."""
     near, far, interleaved = run
     late, mixed = Meter(), Meter()
     expected = feed_all(late, *near, *far)
@@ -313,8 +326,8 @@ def test_the_intervals_receivers_add_up_to_the_summary(
 SPAN = INTERVALS * TICK
 
 
-def test_the_result_of_what_an_iperf3_received_is_its_own_count_by_its_own_clock() -> None:
-    """The samples have what the near end's kernel saw acknowledged: more than has arrived, over another time."""
+def test_an_iperf3_that_receives_counts_by_its_own_clock() -> None:
+    """The samples have the bytes acknowledged to the near end: more than arrived, over another time."""
     parts = [total(Direction.OUT, n, 11_000_000, SPAN - 1_000_000) for n in (1, 2)]
     summary = replay(iperf3_run(Direction.OUT, sessions=2, totals=reported(*parts, cpu_ns=SPAN // 2))).summary()
     out = summary.measured.out
@@ -330,7 +343,7 @@ def test_the_result_of_what_an_iperf3_received_is_its_own_count_by_its_own_clock
 
 
 def test_without_the_results_of_an_iperf3_a_run_has_the_senders_figures_and_says_so() -> None:
-    """The server died: what its kernel acknowledged is known, what its program read is not."""
+    """The server died: its kernel's acknowledgements are known, its program's reads are not."""
     events = iperf3_run(Direction.OUT, reason=Reason.PEER_LOST)
     out = replay(events).summary().measured.out
     assert out is not None
@@ -344,8 +357,8 @@ def test_without_the_results_of_an_iperf3_a_run_has_the_senders_figures_and_says
 
 
 @pytest.mark.parametrize("direction", [Direction.IN, Direction.DUPLEX])
-def test_what_an_iperf3_sends_is_counted_here_and_it_adds_its_retransmits(direction: Direction) -> None:
-    """It knows what its kernel sent again; the bytes that matter are those that were read at the near end."""
+def test_bytes_from_an_iperf3_are_counted_here_and_it_adds_its_retransmits(direction: Direction) -> None:
+    """It knows its retransmits; the bytes that count are those read at the near end."""
     parts = [total(flow, 1, 99_000_000, retransmits=7) for flow in direction.flows if flow is Direction.IN]
     parts += [total(Direction.OUT, 1, 9_000_000)] * (direction is Direction.DUPLEX)
     summary = replay(iperf3_run(direction, totals=reported(*parts))).summary()
@@ -361,7 +374,7 @@ def test_what_an_iperf3_sends_is_counted_here_and_it_adds_its_retransmits(direct
 
 @pytest.mark.parametrize("direction", list(Direction))
 def test_intervals_do_not_wait_for_an_end_that_has_no_samples(direction: Direction) -> None:
-    """A reader follows the run: an hour of what an iperf3 sends does not wait in memory until it ends."""
+    """A reader follows the run: an hour of samples does not wait in memory until the end."""
     meter = Meter()
     seen = [len(meter.feed(event)) for event in iperf3_run(direction)]
     assert sum(seen) == INTERVALS
@@ -369,7 +382,7 @@ def test_intervals_do_not_wait_for_an_end_that_has_no_samples(direction: Directi
 
 
 def test_datagrams_that_an_iperf3_received_have_its_losses_and_no_place_beyond_the_near_host() -> None:
-    """What the near kernel dropped is known; the network and the far host cannot be told from each other."""
+    """The near kernel's drops are known; the network and the far host cannot be told apart."""
     parts = total(Direction.OUT, 1, 11_000_000, received=11_000, lost=1_000, jitter_ns=40_000)
     summary = replay(iperf3_run(Direction.OUT, workload=Workload.UDP, totals=reported(parts))).summary()
     out = summary.measured.out
@@ -383,7 +396,7 @@ def test_datagrams_that_an_iperf3_received_have_its_losses_and_no_place_beyond_t
     assert out.estimate is None  # the sender's intervals know nothing of the losses
 
 
-def test_packets_a_second_are_those_of_the_rate_where_an_iperf3_counts_its_warm_up_too() -> None:
+def test_packets_a_second_match_the_rate_if_an_iperf3_counts_its_warm_up_too() -> None:
     """Before 3.14 its counts of datagrams have the omitted seconds in them, and its bytes have not."""
     parts = total(Direction.OUT, 1, 8_000_000, received=11_000, lost=0)
     out = replay(iperf3_run(Direction.OUT, workload=Workload.UDP, totals=reported(parts))).summary().measured.out
@@ -393,7 +406,7 @@ def test_packets_a_second_are_those_of_the_rate_where_an_iperf3_counts_its_warm_
     assert out.packets_s == out.bit_s / 8 / DATAGRAM_BYTES
 
 
-def test_losses_of_datagrams_are_all_the_near_hosts_where_its_kernel_dropped_as_many() -> None:
+def test_losses_of_datagrams_are_all_the_near_hosts_if_its_kernel_dropped_as_many() -> None:
     """Then nothing is left for the network and the far host."""
     parts = total(Direction.OUT, 1, 11_988_000, received=11_988, lost=INTERVALS)
     found = replay(iperf3_run(Direction.OUT, workload=Workload.UDP, totals=reported(parts))).summary().measured.out
@@ -403,7 +416,7 @@ def test_losses_of_datagrams_are_all_the_near_hosts_where_its_kernel_dropped_as_
 
 
 def test_an_iperf3_that_has_seen_no_datagram_has_lost_all_that_were_sent() -> None:
-    """It cannot count what it has never seen: its results say no loss of none."""
+    """It cannot count unseen datagrams: its results have no loss of none."""
     parts = total(Direction.OUT, 1, 0, received=0, lost=0)
     found = replay(iperf3_run(Direction.OUT, workload=Workload.UDP, totals=reported(parts))).summary().measured.out
     assert found is not None
@@ -412,7 +425,7 @@ def test_an_iperf3_that_has_seen_no_datagram_has_lost_all_that_were_sent() -> No
 
 
 def test_datagrams_that_an_iperf3_sends_are_counted_here_with_its_rate() -> None:
-    """Losses are by the numbers that arrive; how much was sent is the sender's to say."""
+    """The losses follow from the numbers that arrive; the sender reports how much it sent."""
     parts = total(Direction.IN, 1, 12_000_000, sent=12_000)
     found = replay(iperf3_run(Direction.IN, workload=Workload.UDP, totals=reported(parts))).summary().measured.in_
     assert found is not None

@@ -28,7 +28,7 @@ _ANY = st.recursive(
 
 
 def test_the_document_of_an_earlier_version_has_its_result() -> None:
-    """What that version did not write is unknown."""
+    """Members that it did not write are unknown."""
     result = RunResult.of(EARLIER)
     total = EARLIER["measured"]["total"]
     assert result.total is not None
@@ -47,7 +47,7 @@ def test_the_document_of_an_earlier_version_has_its_result() -> None:
 def test_a_result_that_is_written_and_read_is_the_same(
     seed: int, workload: Workload, direction: Direction, reason: Reason
 ) -> None:
-    """What a watch, a mesh and a list know of a run is the same before and after it was stored."""
+    """Watches, meshes and lists have the same figures before and after the run was stored."""
     chance = random.Random(seed)  # noqa: S311 (no secret)
     plan = Plan(Settings(direction, 2), workload, warmup_auto=chance.random() < 0.5)
     meter = replay(draw_run(chance, plan, chance.randrange(1, 20), reason=reason, changes=chance.randrange(3)))
@@ -63,7 +63,7 @@ def test_a_result_that_is_written_and_read_is_the_same(
 
 
 def test_a_result_with_datagrams_or_latency_under_load_is_the_same_too() -> None:
-    """And one that measured nothing."""
+    """So is a result without measurements."""
     for events in (draw_datagram_run(3, Direction.DUPLEX)[0], Link(steady(out_ms=45.0)).events(), []):
         meter = replay(events)
         check_round_trip(RunResult.of_run(meter.summary(), meter.started))
@@ -96,5 +96,5 @@ def test_a_run_lost_what_tcp_sent_again_or_the_datagrams_that_are_missing(
 
 @given(st.sampled_from(sorted(EARLIER)), _ANY)
 def test_a_damaged_document_is_a_result_with_less_in_it(name: str, value: object) -> None:
-    """Whatever stands in place of a member."""
+    """With any value in place of a member."""
     RunResult.of({**EARLIER, name: value, "measured": {"total": {name: value, "udp": value, "bytes": value}}})

@@ -1,4 +1,4 @@
-"""Totals of a run: what to expect of it, its TCP, its probe and its warnings."""
+"""Totals of a run: its expected rate, its TCP, its probe and its warnings."""
 
 from dataclasses import replace
 from itertools import product
@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.events import (
     Changed,
+    Event,
     Expectation,
     Opened,
     Warned,
@@ -15,7 +16,7 @@ from linkgauge.engine.model.events import (
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_latency
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
 from linkgauge.engine.model.samples import Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_totals import OpenSockets, ProbeSum, sum_senders
@@ -105,41 +106,39 @@ def test_a_run_of_several_settings_expects_the_rate_of_its_newest_ones() -> None
     assert meter.expectation_for(IN) == Expectation()
 
 
-def test_settings_that_come_back_are_one_setting() -> None:
-    """A setting that was only passed through leaves the run with the rate of the other one."""
+@pytest.mark.parametrize(
+    ("events", "expectation"),
+    [
+        ([Changed(5, DUPLEX, Expectation(total=E200))], Expectation(total=E200)),  # nothing is measured yet
+        (
+            [
+                of_flow(Direction.OUT, End.FAR, 0, 1),
+                Changed(TICK, DUPLEX, Expectation(total=E200)),
+                of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX, warmup=True),
+            ],
+            Expectation(out=E100),
+        ),
+        (
+            [
+                of_flow(Direction.OUT, End.FAR, 0, 1),
+                Changed(TICK, DUPLEX, Expectation(total=E200)),
+                Changed(TICK + 1, OUT, Expectation(out=E100)),
+                of_flow(Direction.OUT, End.FAR, 1, 1),
+            ],
+            Expectation(out=E100),
+        ),
+    ],
+)
+def test_settings_without_a_measurement_do_not_change_the_expected_rate(
+    events: list[Event], expectation: Expectation
+) -> None:
+    """Before the first measurement the newest settings count; later ones that were only passed through do not."""
     meter = Meter()
-    feed_all(
-        meter,
-        started(),
-        of_flow(Direction.OUT, End.FAR, 0, 1),
-        Changed(TICK, DUPLEX, Expectation(total=E200)),
-        Changed(TICK + 1, OUT, Expectation(out=E100)),
-        of_flow(Direction.OUT, End.FAR, 1, 1),
-    )
-    assert meter.summary().expectation == Expectation(out=E100)
+    feed_all(meter, started(), *events)
+    assert meter.summary().expectation == expectation
 
 
-def test_the_expected_rate_is_known_before_the_measurement() -> None:
-    """A run that carried nothing has still failed an expectation."""
-    meter = Meter()
-    feed_all(meter, started(), Changed(5, DUPLEX, Expectation(total=E200)))
-    assert meter.summary().expectation == Expectation(total=E200)
-
-
-def test_a_change_without_a_measured_interval_does_not_spoil_the_expected_rate() -> None:
-    """A setting that was only passed through weighs nothing."""
-    meter = Meter()
-    feed_all(
-        meter,
-        started(),
-        of_flow(Direction.OUT, End.FAR, 0, 1),
-        Changed(TICK, DUPLEX, Expectation(total=E200)),
-        of_flow(Direction.OUT, End.FAR, 1, 1, settings=DUPLEX, warmup=True),
-    )
-    assert meter.summary().expectation == Expectation(out=E100)
-
-
-def test_tcp_is_what_the_senders_tell_of_measured_intervals() -> None:
+def test_tcp_is_the_senders_in_measured_intervals() -> None:
     """Retransmits add up, the round trip is the median over sessions and intervals."""
     meter = Meter()
     rtts = [(1, 100), (2, 250), (3, 9000)]
@@ -177,7 +176,7 @@ def test_the_efficiency_is_the_share_of_the_sent_payload_that_arrived_first(flow
     assert tcp.min_rtt_us == 70
 
 
-def test_tcp_is_unknown_where_no_sender_reported() -> None:
+def test_tcp_is_unknown_if_no_sender_reported() -> None:
     """A system without TCP_INFO has no retransmits to show, not none."""
     meter = Meter()
     feed_all(meter, started(), sampled(End.NEAR, 0, SessionSample(Direction.OUT, 1, 5)))
@@ -242,7 +241,7 @@ def test_of_several_modes_a_run_has_the_one_that_limits_its_figures_most(
 
 
 def test_warnings_appear_once_in_order_and_in_a_bounded_number() -> None:
-    """A thousand different ones are not a summary."""
+    """A thousand different warnings would not be a summary."""
     meter = Meter()
     feed_all(meter, Warned("b"), Warned("a"), Warned("b"))
     assert meter.summary().warnings == ("b", "a")

@@ -58,7 +58,7 @@ def merge_all(events: list[Event], size: int) -> list[Event]:
 
 
 def figures(meter: Meter) -> object:
-    """Return what must not change: all of a summary but medians, and the senders' sums."""
+    """Return the figures that must not change: all of a summary but medians, and the senders' sums."""
     summary = meter.summary()
     sent = [
         (flow, sums.span_ns, sums.sessions, sums.counters, sums.min_rtt_us)
@@ -84,7 +84,7 @@ def figures(meter: Meter) -> object:
 def test_the_sums_of_a_run_are_the_same_after_its_samples_are_merged(
     chance: random.Random, workload: Workload, interval_ns: int, reason: Reason
 ) -> None:
-    """Of each period, direction and end, whatever the pieces are; merging once more changes nothing."""
+    """Of each period, direction and end, for any pieces; merging again changes nothing."""
     intervals, size, disorder = chance.randrange(1, 40), chance.randrange(50, 100), chance.choice([0, 0.02])
     events = draw_run(
         chance,
@@ -121,7 +121,7 @@ def test_an_end_has_one_sample_for_a_second_of_the_same_settings(seed: int) -> N
         assert whole[end] == set(range(30))
 
 
-def test_a_second_of_samples_becomes_one_with_sums_last_values_and_the_least_rtt() -> None:
+def test_a_second_of_samples_becomes_one_with_sums_last_values_and_the_minimum_rtt() -> None:
     """Percentiles of a session are those of its direction if it is the only one."""
     requests = replace(started(OUT, Expectation()), plan=Plan(workload=Workload.RR))
     samples = [
@@ -214,7 +214,7 @@ def test_a_queue_is_the_mean_over_all_its_readings() -> None:
 
 @pytest.mark.parametrize("direction", list(Direction))
 def test_merged_samples_have_the_same_datagrams_and_the_drain_stays_apart(direction: Direction) -> None:
-    """Losses, peaks and percentiles of a thinned run are those that it had."""
+    """Thinning does not change losses, peaks and percentiles."""
     events, _ = draw_datagram_run(7, direction, intervals=22)
     merged = merge_all(events, 50)
     before, after = replay(events).summary(), replay(merged).summary()

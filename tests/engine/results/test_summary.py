@@ -103,12 +103,12 @@ def test_only_a_stream_over_tcp_has_the_metrics_of_rfc_6349(workload: Workload) 
 
 
 def test_the_shortest_round_trip_of_probe_and_tcp_is_the_baseline() -> None:
-    """A stream that always has a queue never sees the path without it, an idle probe does."""
+    """A stream always has a queue. An idle probe measures the path without it."""
     latency = LatencySummary(20_000_000, 21_000_000, 22_000_000, 23_000_000, 24_000_000, 25_000_000)
     idle = ProbeResult(10, SECOND_NS, latency, 20_000)
     probed = replace(transfer(), probe=ProbeSummary(idle, None))
     assert (probed.base_rtt_us, probed.buffer_delay_us) == (20_000, 12_000)
-    slower = replace(latency, min_ns=26_000_000)  # the probe's time has that of its programs in it
+    slower = replace(latency, min_ns=26_000_000)  # the probe's time includes its programs
     assert replace(probed, probe=ProbeSummary(replace(idle, latency=slower), None)).base_rtt_us == 25_000
     assert replace(probed, probe=ProbeSummary(None, idle)).base_rtt_us == 25_000
     assert replace(probed, tcp=replace(TCP, min_rtt_us=None)).base_rtt_us == 20_000
@@ -124,22 +124,24 @@ def test_the_shortest_round_trip_of_probe_and_tcp_is_the_baseline() -> None:
         ({"efficiency_percent": 0.0}, (False, False, True)),
     ],
 )
-def test_what_no_kernel_reported_is_no_metric(fields: dict[str, int], known: tuple[bool, bool, bool]) -> None:
-    """None is unknown; without a line there is no ideal time."""
+def test_unreported_figures_of_the_kernel_make_no_metric(
+    fields: dict[str, int], known: tuple[bool, bool, bool]
+) -> None:
+    """Without a line there is no ideal time."""
     tcp = TcpSummary(None, None, None, None, None, None, **fields)  # type: ignore[arg-type]
     summary = replace(transfer(tcp=tcp), expectation=Expectation(out=ExpectedRate(5, "documented", "a table")))
     metrics = (summary.transfer_time_ratio, summary.buffer_delay_percent, summary.efficiency_percent)
     assert tuple(metric is not None for metric in metrics) == known
 
 
-def test_a_mean_below_the_baseline_is_no_buffer_delay() -> None:
-    """The kernel's mean is smoothed, so that it may come below the shortest one of a probe."""
+def test_a_mean_below_the_baseline_is_a_buffer_delay_of_0() -> None:
+    """The kernel's mean is smoothed, and may be below the minimum of a probe."""
     assert transfer(tcp=replace(TCP, mean_rtt_us=24_999.0)).buffer_delay_percent == 0
 
 
 @pytest.mark.parametrize(("base_us", "percent"), [(6, None), (99, None), (100, 10_200.0)])
-def test_the_round_trip_within_a_host_is_nothing_to_take_percents_of(base_us: int, percent: float | None) -> None:
-    """Over loopback it is a few microseconds of the host's own work: 171 274 % of it says nothing of a path."""
+def test_the_round_trip_within_a_host_has_no_buffer_delay_in_percent(base_us: int, percent: float | None) -> None:
+    """Over loopback it is a few microseconds of the host's own work, and not a path's."""
     local = transfer(tcp=replace(TCP, mean_rtt_us=10_300.0, min_rtt_us=base_us))
     assert local.buffer_delay_percent == percent
     assert local.buffer_delay_us == 10_300 - base_us
@@ -161,14 +163,14 @@ def test_the_round_trip_within_a_host_is_nothing_to_take_percents_of(base_us: in
 def test_only_a_run_with_an_end_of_its_own_can_be_cut_short(
     reason: Reason, bounds: dict[str, int | None], is_whole: bool, was_cut_short: bool
 ) -> None:
-    """Whatever key or signal the user ends it by; one that lasts until it is stopped is whole then."""
+    """By a key or by a signal. A run that lasts until it is stopped is whole then."""
     summary = transfer()
     ended = replace(summary, plan=replace(summary.plan, **bounds), end=RunEnd(reason, ""))
     assert (ended.is_whole, ended.was_cut_short) == (is_whole, was_cut_short)
 
 
 def test_nothing_received_and_several_settings_have_no_ideal_time() -> None:
-    """Nothing is divided by zero, no source has a rate for a mix of settings, and another link has another time."""
+    """There is no division by zero, no rate for a mix of settings, and no time of another link."""
     summary = transfer()
     other = replace(summary.periods[0], settings=Settings(Direction.IN))
     assert replace(summary, periods=(*summary.periods, other)).transfer_time_ratio is None

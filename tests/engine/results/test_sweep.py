@@ -28,7 +28,7 @@ def test_a_sweep_has_every_combination_once_in_an_order_that_its_name_gives() ->
 
 
 def test_a_point_is_a_plan_and_a_plan_a_point() -> None:
-    """So that kept runs are found again."""
+    """So stored runs are found again."""
     point = SweepPoint(Direction.IN, 5, None, 512)
     plan = point.to_plan(Plan(duration_ns=SECOND_NS))
     assert plan.block_bytes == 512
@@ -36,7 +36,7 @@ def test_a_point_is_a_plan_and_a_plan_a_point() -> None:
 
 
 def test_a_definition_is_saved_and_read_again() -> None:
-    """As JSON values; a window left to the kernel is one, too."""
+    """As JSON values, even a window that the kernel chooses."""
     whole = sweep(windows=(None, 16 * K), figure="hp-figure-1", preset="hp-atm155-clip-9180")
     assert decode(Sweep, encode(whole)) == whole
 
@@ -65,31 +65,29 @@ def test_what_cannot_be_swept_is_refused_before_the_first_run(more: dict[str, ob
 
 
 def test_a_sweep_of_transactions_is_the_bases_affair() -> None:
-    """The axes are settings; what is carried is the base plan's."""
+    """The axes are settings; the workload is the base plan's."""
     base = Plan(workload=Workload.RR, duration_ns=SECOND_NS)
     assert SweepPoint(Direction.OUT, 2, None, 64).to_plan(base).workload is Workload.RR
 
 
-def test_the_knee_is_where_more_brings_nothing() -> None:
-    """A rate that follows the window up to 64K, and is the line's beyond it."""
+def test_beyond_the_knee_larger_values_do_not_help() -> None:
+    """The rate follows the window up to 64K, and is the line's beyond it."""
     (knee,) = find_saturation_points(line(lambda window: min(100.0, window / K * 100 / 64)))
     assert (knee.axis, knee.value, knee.is_first) == ("window_bytes", 64 * K, False)
-    assert knee.max_gain_percent is not None
     assert knee.max_gain_percent is not None
     assert 0 < knee.max_gain_percent < 5
 
 
 def test_a_rate_that_still_grows_has_its_knee_at_the_end_and_a_flat_one_at_the_beginning() -> None:
-    """Both are told apart from a knee between."""
+    """Both differ from a knee between them."""
     (growing,) = find_saturation_points(line(lambda window: window / K))
     assert (growing.max_gain_percent, growing.is_first) == (None, False)
-    assert growing.max_gain_percent is None
     (flat,) = find_saturation_points(line(lambda _window: 100.0))
     assert flat.is_first
     assert flat.value == 16 * K
 
 
-def test_a_hair_more_is_no_gain_however_sure_it_is() -> None:
+def test_half_a_percent_more_is_not_a_gain_even_if_it_is_certain() -> None:
     """Half a percent, known exactly."""
     (knee,) = find_saturation_points(line(lambda window: 100.0 + window / (512 * K), error=0.0))
     assert knee.is_first
@@ -105,8 +103,8 @@ def test_noise_does_not_move_the_knee() -> None:
     assert moved <= 5
 
 
-def test_too_few_values_or_rates_that_nobody_knows_have_no_knee() -> None:
-    """Nothing is claimed of them; neither is a window that is left to the kernel a place on the axis."""
+def test_too_few_values_or_unknown_rates_have_no_knee() -> None:
+    """There is no conclusion. A window that the kernel chooses has no place on the axis."""
     assert find_saturation_points(line(float)[:2]) == []
     assert find_saturation_points(line(lambda _window: 100.0, error=60.0)) == []
     auto = [cell(SweepPoint(Direction.OUT, 1, None, K), 100.0), *line(lambda _window: 100.0)[:2]]
@@ -126,8 +124,8 @@ def test_the_best_point_is_shown_with_those_as_fast_and_the_cheapest_of_them() -
 
 
 @pytest.mark.parametrize("error", [2_500.0, 20_000.0])
-def test_no_settings_are_the_fastest_where_the_highest_rate_is_too_noisy(error: float) -> None:
-    """A map with 75 720 Mb/s in it must not star 28 828: neither for the best nor for a saturation point."""
+def test_no_settings_are_the_fastest_if_the_highest_rate_is_too_noisy(error: float) -> None:
+    """A noisy 75 720 Mb/s leaves neither a best point nor a saturation point among lower rates."""
     steady = line(lambda window: 20_000.0 + window / K * 10)
     leader = cell(SweepPoint(Direction.OUT, 1, 512 * K, K), 75_720.0, error=0.5)
     noisy = cell(leader.point, 75_720.0, error=max(error, 0.06 * 75_720))

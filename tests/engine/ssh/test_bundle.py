@@ -1,4 +1,4 @@
-"""The bundle runs on its own, and holds what a far end needs and no more."""
+"""The bundle runs on its own, and has the modules of a far end and no more."""
 
 import io
 import subprocess
@@ -40,7 +40,7 @@ def test_packages_of_the_near_end_stay_there(package: str) -> None:
 
 
 def test_the_same_sources_make_the_same_bytes() -> None:
-    """The digest in the first line of the bootstrap is that of the bundle behind it."""
+    """The digest in the first line of the bootstrap matches the bundle behind it."""
     first_line, _, rest = bootstrap_script().partition(b"\n")
     build_bundle.cache_clear()
     assert rest == build_bundle()

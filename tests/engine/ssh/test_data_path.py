@@ -19,7 +19,7 @@ DEADLINE_S = 40.0
 
 @pytest.mark.every
 async def test_a_silent_data_port_times_out_with_the_remedy() -> None:
-    """Its queue is full, so the kernel drops what comes: as a firewall does."""
+    """Its queue is full, so the kernel drops packets, as a firewall does."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
         listener.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""The command lines for ssh: what the person configured stays, and nothing typed becomes an option."""
+"""The command lines for ssh: the user's configuration stays, and nothing typed becomes an option."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ from linkgauge.engine.ssh.login import (
     manual_login_command,
     serve_askpass,
 )
-from linkgauge.engine.ssh.session import open_ssh_far_end
+from linkgauge.engine.ssh.ssh_far_end import open_ssh_far_end
 
 DEADLINE_S = 40.0
 PEER = Peer.parse("ssh://me@db-02:2222")
@@ -44,7 +44,7 @@ def test_the_host_follows_the_end_of_the_options() -> None:
     ],
 )
 def test_a_deadline_is_set_only_where_the_person_set_none(configuration: dict[str, str], has_timeout: bool) -> None:
-    """Through a jump host it would run while a person types a password."""
+    """Through a jump host it would run while the user types a password."""
     command = login_command(PEER, configuration, None)
     assert any(word.startswith("ConnectTimeout=") for word in command) is has_timeout
 
@@ -61,7 +61,7 @@ def test_a_forwarded_port_is_on_loopback_at_both_ends() -> None:
 async def test_ssh_does_not_get_keys_and_passwords(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prompted: bool
 ) -> None:
-    """A SendEnv in a person's configuration would send it to any host. All else is passed on."""
+    """A SendEnv in the user's configuration would send it to any host. All other variables are passed on."""
     program = tmp_path / "ssh"
     program.write_text('#!/bin/sh\nenv >> "$SEEN"\nexit 255\n', encoding="utf-8")
     program.chmod(0o700)
@@ -88,7 +88,7 @@ async def test_ssh_does_not_get_keys_and_passwords(
 
 @pytest.mark.parametrize("key", ["proxyjump", "proxycommand"])
 def test_a_host_behind_a_proxy_is_known_from_the_configuration(key: str) -> None:
-    """`none` is what ssh prints for no proxy."""
+    """The program prints `none` for no proxy."""
     assert is_proxied({key: "gate"})
     assert not is_proxied({key: "none"})
     assert not is_proxied({})
@@ -111,7 +111,7 @@ def test_a_program_that_cannot_be_split_is_refused(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.loop("asyncio")  # the command line's tests of ssh run on uvloop
 async def test_a_question_of_ssh_is_answered_by_the_callback() -> None:
-    """An answer is printed, as ssh reads it; none is a failure."""
+    """An answer is printed, as ssh reads it; no answer is a failure."""
     questions: list[str] = []
 
     async def ask(question: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The program of a far end behind ssh, over pipes: where it listens, what it refuses, and its end."""
+"""The program of a far end behind ssh, over pipes: where it listens, its refusals, and its end."""
 
 import contextlib
 import json
@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import Direction
-from linkgauge.engine.protocol.auth import TOKEN_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Hello, Ping
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, encode_preamble
+from linkgauge.engine.protocol.tokens import TOKEN_BYTES
 from linkgauge.engine.ssh.bundle import BOOTSTRAP_MARK
 
 DEADLINE_S = 30.0

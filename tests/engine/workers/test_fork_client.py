@@ -35,7 +35,7 @@ async def until_no_workers() -> None:
 
 
 async def test_both_ends_of_a_process_share_one_fork_server(far_end: Peer, record: Any) -> None:
-    """Before a run, during it and after it: one fork server, as long as there is an endpoint."""
+    """Before a run, during it and after it: one fork server, while there is an endpoint."""
     async with ForkServerLease():
         seen: set[tuple[int, ...]] = set()
 
@@ -82,7 +82,7 @@ async def test_a_killed_fork_server_is_replaced_and_its_workers_continue(far_end
 
 @pytest.mark.parametrize("is_ready", [True, False])
 async def test_a_stopped_fork_server_is_replaced(monkeypatch: pytest.MonkeyPatch, is_ready: bool) -> None:
-    """By SIGSTOP, also while it starts: it does not answer, and nobody may ever continue it."""
+    """By SIGSTOP, also while it starts: it does not answer, and may never be continued."""
     monkeypatch.setattr("linkgauge.engine.workers.fork_client._LOOK_S", 0.1)
     async with asyncio.timeout(DEADLINE_S), ForkServerLease():
         if is_ready:
@@ -126,7 +126,8 @@ async def test_a_fork_server_that_is_killed_while_it_starts_is_replaced() -> Non
     assert fork_servers_of(ME) == []
 
 
-# A fork server that is killed in the first moment of its first worker: that one lives, and nobody was told of it.
+# A fork server that is killed in the first moment of its first worker: that one lives, and its owner does not know
+# of it.
 KILLED_AT_FORK = """
 import os, signal, sys
 from pathlib import Path
@@ -146,7 +147,7 @@ os.fork = fork_once
 async def test_a_worker_whose_fork_server_was_killed_before_its_report_takes_no_commands(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Another one is forked with a channel of its own, and the first one ends by itself at once."""
+    """Another one is forked with its own channel, and the first one ends at once."""
     mark = tmp_path / "first"
     (tmp_path / "sitecustomize.py").write_text(KILLED_AT_FORK.format(mark=str(mark)), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
@@ -200,7 +201,7 @@ async def test_a_worker_that_cannot_be_forked_says_why() -> None:
 
 
 async def test_a_fork_server_that_cannot_run_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No interpreter any more, as after an update: an error where a worker is needed, and nowhere else."""
+    """No interpreter any more, as after an update: an error if a worker is needed, and nowhere else."""
     monkeypatch.setattr("sys.executable", "/no/such/python")
     async with asyncio.timeout(DEADLINE_S), ForkServerLease():
         with pytest.raises(WorkerError, match=r"no worker process could be started: no such file"):

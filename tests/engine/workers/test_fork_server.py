@@ -1,4 +1,4 @@
-"""The fork server as a process of its own: its replies to requests, and its end."""
+"""The fork server in another process: its replies to requests, and its end."""
 
 import errno
 import json
@@ -62,7 +62,7 @@ def test_a_worker_is_forked_and_its_end_reported(server: socket.socket) -> None:
 
 
 def test_a_killed_worker_is_reported_with_its_signal(server: socket.socket) -> None:
-    """Its number is negative; an unknown worker is no error."""
+    """Its number is negative; an unknown worker is not an error."""
     server.send(REQUEST_STRUCT.pack(ForkRequest.KILL, 99, 0))
     with fork(server, 1):
         assert read_reply(server) == (ForkReply.FORKED, 1, 0)

@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 from linkgauge.engine.model.plan import Direction, End, Mode, Settings, SocketOptions
 from linkgauge.engine.model.serialization import decode, encode, make_printable
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workers.ipc import (
     COMMANDS,
@@ -137,7 +137,7 @@ async def test_each_descriptor_arrives_with_its_own_message(sides: tuple[Side, S
 
 
 async def test_a_descriptor_that_was_sent_is_closed_here(sides: tuple[Side, Side]) -> None:
-    """Only the receiver owns it from then on: when it closes the descriptor, nobody has it open."""
+    """Only the receiver owns it from then on: when it closes the descriptor, it is closed everywhere."""
     this_side, other_side = sides
     ours, sent = socket.socketpair()
     with ours:

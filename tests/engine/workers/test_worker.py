@@ -1,4 +1,4 @@
-"""A worker on an event loop of this process: its sessions, and what it reports of them."""
+"""A worker on an event loop of this process: its sessions, and its reports of them."""
 
 import asyncio
 import contextlib
@@ -116,7 +116,7 @@ async def test_a_connection_without_its_descriptor_fails_with_the_remedy(host: W
 
 
 async def test_further_probes_begin_by_their_numbers_and_end_by_command(host: WorkerHost) -> None:
-    """Whatever the settings. That of datagrams tells where nothing takes its hello."""
+    """Whatever the settings. The probe of datagrams reports if nothing takes its hello."""
     await until(lambda: host.events)
     secret = "ab" * 32
     with socket.create_server(("127.0.0.1", 0)) as listener:  # nothing takes UDP on its port

@@ -7,7 +7,7 @@ from typing import Self
 from linkgauge.engine.metering.shared_counters import SharedCounters, histogram_offset
 from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import Mode, SocketOptions
-from linkgauge.engine.protocol.auth import Tickets
+from linkgauge.engine.protocol.tokens import Tickets
 from linkgauge.engine.workloads.crr_requester import CrrRequester
 from linkgauge.engine.workloads.crr_responder import CrrResponder, open_listener
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources

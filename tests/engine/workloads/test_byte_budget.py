@@ -12,7 +12,7 @@ LIMIT = 10_000_019
 
 
 def take_all(fd: int, session: int, count: int) -> int:
-    """Take blocks until nothing is left, in a process of its own; return the sum."""
+    """Take blocks until nothing is left, in another process; return the sum."""
     counters = SharedCounters(os.dup(fd))  # one process may take several turns
     claims = counters.claims(Direction.IN)
     budget, total = ByteBudget(claims, session, LIMIT), 0

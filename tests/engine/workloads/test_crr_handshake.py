@@ -161,7 +161,7 @@ async def test_the_far_end_reports_no_port_before_the_deadline(monkeypatch: pyte
 async def test_the_near_end_names_the_reason_and_the_remedy(
     answer: Answer | None, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It connects for its own user, who learns what the port did."""
+    """It connects for its own user, who may learn the port's state."""
     monkeypatch.setattr(crr_handshake, "VERIFY_DEADLINE_S", 0.5)
     async with asyncio.timeout(20), victim("127.0.0.1", answer or stay_silent) as server:
         port = closed_port("127.0.0.1") if answer is None else server.port
@@ -214,7 +214,7 @@ async def test_strangers_at_the_listener_are_no_obstacle() -> None:
 
 
 async def test_a_session_that_ends_during_the_handshake_leaves_no_listener() -> None:
-    """The responding end says so, with a remedy, whenever the other end goes."""
+    """The responding end reports it, with a remedy, whenever the other end goes."""
     text = r"the remote host cannot connect to 127\.0\.0\.1 port \d+ of the local one .*--direction out"
     for nonce in (b"", bytes(16)):
         with connection() as (near, far):

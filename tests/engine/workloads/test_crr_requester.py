@@ -41,7 +41,7 @@ async def test_each_connection_carries_a_whole_response(
 
 
 async def test_each_connection_has_the_options_of_the_plan(far_end: Peer, record: Recorder) -> None:
-    """Window, congestion control, marks and the near end's source are those of every connection."""
+    """Every connection has the window, congestion control, marks and the near end's source."""
     options = SocketOptions("reno", dscp=10, source="127.0.0.1", device="lo")
     settings = Settings(Direction.DUPLEX, 1, 65_536)
     recorded = await record(Plan(settings, Workload.CRR, SECOND_NS // 2, socket=options), far_end)
@@ -86,7 +86,7 @@ async def test_a_pair_that_shares_its_worker_continues_without_its_thread() -> N
     [(b"", "closed by the other host"), (b"x", "the other host sent unexpected data")],
 )
 async def test_a_session_ends_with_its_own_connection_and_for_no_other_reason(data: bytes, why: str) -> None:
-    """A readiness callback without data is no end; the end of the connection is one, and so is any data."""
+    """A readiness callback without data is not an end; the end of the connection is one, and so is any data."""
     with CrrPair() as pair:
         pair.responder.start()
         responder: Any = pair.responder

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from linkgauge.engine.protocol.auth import Tickets
+from linkgauge.engine.protocol.tokens import Tickets
 
 from ..waiting import until
 from .crr_pair import SECRET, CrrPair, sockets_open
@@ -76,7 +76,7 @@ async def read_to_end(sock: socket.socket) -> int:
 @pytest.mark.parametrize("is_alone", [True, False])
 @pytest.mark.parametrize("in_pieces", [True, False])
 async def test_a_client_that_reads_no_response_holds_one_of_them(is_alone: bool, in_pieces: bool) -> None:
-    """A newer ticket ends the connection of the one before it, and what the kernel has of its response is dropped.
+    """A newer ticket ends the connection of the one before it, and the kernel drops the rest of its response.
 
     Each would take up megabytes of the kernel's memory, which no estimate of a run has.
     """
@@ -115,7 +115,7 @@ async def test_strangers_at_a_listener_take_few_descriptors_and_break_no_transac
             assert await asyncio.get_running_loop().sock_recv(honest, 1)
         before, count = sockets_open(), 0
         for number in range(STRANGERS):
-            # A response that nobody reads is dropped after some seconds; a busy machine takes as long for all.
+            # An unread response is dropped after some seconds; a busy machine takes as long for all.
             count += len(await asyncio.get_running_loop().sock_recv(honest, READ_BYTES))
             strangers.enter_context(connect(pair, b"G"))
             accepted = before + 2 + number + min(number, MOST_STRANGERS - 1)

@@ -54,7 +54,7 @@ async def hello_at(far: socket.socket) -> tuple[DatagramHello, tuple[str, int]]:
 
 @pytest.mark.every
 async def test_silence_is_told_within_three_seconds_with_the_port_to_allow() -> None:
-    """A NAT or firewall lets no UDP through: what is sent disappears."""
+    """A NAT or firewall lets no UDP through: the datagrams disappear."""
     near, far = udp_pair()
     with near, far:
         port = far.getsockname()[1]

@@ -16,7 +16,7 @@ def test_the_responder_of_transactions_is_their_sender() -> None:
 
 
 def test_a_workload_gets_its_sessions_once() -> None:
-    """A second registration would change what a name carries."""
+    """A second registration would change the meaning of a name."""
     with pytest.raises(ValueError, match="rr has its sessions already"):
         register_sessions(Workload.RR, sender=RrResponder, receiver=RrRequester)
 
@@ -34,4 +34,4 @@ def test_a_worker_imports_what_carries_datagrams_for_them_only() -> None:
     names = {name.removeprefix("linkgauge.engine.") for name in loaded.split()}
     assert "workloads.stream" in names
     datagrams = {name for name in names if "datagram" in name or ".udp." in name}
-    assert datagrams <= {"model.datagram_counters", "workloads.udp.socket_options"}
+    assert datagrams <= {"model.session_counters", "workloads.udp.socket_options"}

@@ -1,4 +1,4 @@
-"""What all sessions share: the payload, the counters over several connections, and their end."""
+"""The common part of all sessions: the payload, the counters over several connections, and their end."""
 
 import os
 import socket

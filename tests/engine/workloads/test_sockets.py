@@ -14,9 +14,9 @@ PAYLOAD_BYTES = 8 << 20
 @only_linux
 @pytest.mark.parametrize("asked_bytes", [16_384, 57_344, 262_144])
 def test_a_window_set_after_accept_bounds_the_bytes_in_flight(asked_bytes: int) -> None:
-    """Once data flows the peer's window is at least about what was asked for, and within its doubled buffer.
+    """Once data flows the peer's window is at least about the requested one, and within its doubled buffer.
 
-    Linux doubles SO_RCVBUF for its book-keeping (socket(7)), and where packets are large and book-keeping is little
+    Linux doubles SO_RCVBUF for its book-keeping (socket(7)), and if packets are large and book-keeping is little
     it lends the rest to the window: it is a bound and not the window itself.
     """
     sender, receiver = pair(asked_bytes)
@@ -31,7 +31,7 @@ def test_a_window_set_after_accept_bounds_the_bytes_in_flight(asked_bytes: int) 
 
 @only_linux
 def test_facts_of_a_session_are_what_the_kernel_granted() -> None:
-    """The sender tells its send buffer, the receiver its receive buffer; auto is unknown."""
+    """The sender reports its send buffer, the receiver its receive buffer; auto is unknown."""
     sender, receiver = pair(65_536)
     with sender, receiver:
         for sock, end in ((sender, End.NEAR), (receiver, End.FAR)):

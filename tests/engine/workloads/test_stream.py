@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode
-from linkgauge.engine.model.socket_info import TCP_COUNTER_NAMES
+from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES
 from linkgauge.engine.workloads.byte_pace import SLOW_BIT_S
 from linkgauge.engine.workloads.sockets import set_pacing, unsent_limit_bytes
 
@@ -17,7 +17,7 @@ MANY_BYTES = 4 << 20
 @pytest.mark.parametrize("is_alone", [True, False])
 @pytest.mark.parametrize("mode", [mode for mode in Mode if not mode.is_for_datagrams])
 async def test_payload_flows_in_each_mode_and_is_counted_at_both_ends(mode: Mode, is_alone: bool) -> None:
-    """The sender counts what the receiver's kernel acknowledged."""
+    """The sender counts the bytes that the receiver's kernel acknowledged."""
     pair = StreamPair(mode)
     pair.receiver.start(is_alone=is_alone)
     pair.sender.start(is_alone=is_alone)
@@ -45,7 +45,7 @@ async def test_a_session_in_a_thread_continues_on_the_event_loop() -> None:
 
 
 def unsent_bytes(pair: StreamPair) -> int:
-    """Return what a sender's socket holds and has not sent."""
+    """Return the unsent bytes in a sender's socket."""
     pair.sender.refresh()
     slot = pair.counters.read(Direction.OUT, 1)
     assert slot is not None

@@ -82,7 +82,7 @@ async def test_counts_and_percentiles_of_a_run_agree_everywhere(record_once: Rec
 async def test_pairs_are_added_and_removed_during_a_run(
     far_end: Peer, record: Recorder, workload: Workload
 ) -> None:
-    """A session closed during a transaction is no lost session."""
+    """A session closed during a transaction is not a lost session."""
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.FAR:

@@ -1,4 +1,4 @@
-"""The keeper of emulated hosts: they end with it, and it goes without namespaces where there can be none."""
+"""The keeper of emulated hosts: they end with it, and it can do without namespaces."""
 
 import json
 import os
@@ -56,15 +56,15 @@ def test_hosts_and_dask_end_with_the_keeper(number: signal.Signals | None) -> No
 
 @pytest.mark.every
 def test_without_namespaces_the_hosts_are_addresses_of_loopback() -> None:
-    """In a user namespace that may have no network namespaces; its notes say so. Nothing is left afterwards.
+    """In a user namespace that may not have network namespaces; its notes say so. Nothing is left afterwards.
 
-    Any user can reach loopback, so that only who has the lab's certificate may use the scheduler.
+    Any user can reach loopback, so a client needs the lab's certificate to use the scheduler.
     """
     code = textwrap.dedent(f"""
         import json, subprocess, sys
         from linkgauge.engine.lab.link_spec import LabLink
         from linkgauge.mesh.lab.mesh_lab import open_mesh_lab
-        from linkgauge.engine.lab.mesh_spec import LabHost, LabTrunk, MeshLabSpec
+        from linkgauge.engine.lab.hosts_spec import LabHost, LabTrunk, MeshLabSpec
         from {children_of.__module__} import children_of
         with open_mesh_lab({SPEC!r}) as lab:
             use = [sys.executable, "-c", {USE!r}, lab.scheduler]

@@ -24,7 +24,7 @@ print(json.dumps({w["name"]: [address, w["nthreads"], w["resources"]] for addres
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[MeshLab]:
-    """Give a lab of three hosts in two racks; skip, and say why, where there can be none."""
+    """Give a lab of three hosts in two racks; skip with the reason if there cannot be one."""
     try:
         with open_mesh_lab(lab_hosts("left", "left", "right")) as built:
             if not built.is_emulated:
@@ -35,7 +35,7 @@ def lab() -> Iterator[MeshLab]:
 
 
 def output(command: list[str]) -> str:
-    """Return what a command prints."""
+    """Return the output of a command."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -43,7 +43,7 @@ def output(command: list[str]) -> str:
 
 @pytest.fixture(scope="module")
 def registered(lab: MeshLab) -> dict[str, tuple[str, int, dict[str, float]]]:
-    """Return what the scheduler knows: the address, threads and resources of each worker."""
+    """Return the address, threads and resources of each worker of the scheduler."""
     return json.loads(output(lab.near_end_command([sys.executable, "-c", SCHEDULER_INFO, lab.scheduler])))
 
 
@@ -59,7 +59,7 @@ def test_each_host_has_a_worker_that_lends_its_interface(
 
 
 def test_each_worker_is_in_a_namespace_of_its_own(lab: MeshLab) -> None:
-    """With the rest of the lab in another one."""
+    """The rest of the lab is in another one."""
     networks = {network_of(pid) for pid in lab.workers.values()}
     assert len(networks) == 3
     assert network_of(lab.keeper_pid) not in networks
@@ -68,7 +68,7 @@ def test_each_worker_is_in_a_namespace_of_its_own(lab: MeshLab) -> None:
 def test_hosts_reach_each_other_within_and_across_racks(
     lab: MeshLab, registered: dict[str, tuple[str, int, dict[str, float]]]
 ) -> None:
-    """By their own addresses: two of one rack, and two of different ones."""
+    """By their own addresses: two hosts of one rack, and two of different racks."""
     for here, there in (("a", "b"), ("c", "a")):
         host, _, port = registered[there][0].removeprefix("tcp://").partition(":")
         own = output(lab.host_command(here, [sys.executable, "-c", CONNECT, host, port])).strip()

@@ -1,4 +1,4 @@
-"""A Dask cluster over a real OpenSSH server: its hosts, those that are lost, and that nothing stays behind."""
+"""A Dask cluster over a real OpenSSH server: its hosts, its lost hosts, and no traces afterwards."""
 
 import asyncio
 import ssl
@@ -23,7 +23,7 @@ SHORT = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s
 
 @pytest.fixture
 def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
-    """Give a server that lets in who runs the tests, as ~/.ssh/config says for db-1, db-2 and db-3."""
+    """Give a server that admits the user of the tests, with db-1, db-2 and db-3 in ~/.ssh/config."""
     folder = tmp_path / "sshd"
     folder.mkdir()
     sshd = Sshd(folder)
@@ -43,7 +43,7 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
 
 
 async def test_a_mesh_runs_on_hosts_that_ssh_reaches_and_leaves_nothing_there(sshd: Sshd) -> None:
-    """A host that does not exist is lost, with the reason, and the others go on."""
+    """A host that does not exist is lost with the reason, and the others go on."""
     hosts = (Host("db-1", "rack-1"), Host("no-such-host.invalid"), Host("db-2", "rack-2"))
     async with start_ssh_cluster(hosts, remote_python=sys.executable) as cluster:
         assert set(cluster.hosts) == {Host("db-1", "rack-1", "127.0.0.61"), Host("db-2", "rack-2", "127.0.0.62")}
@@ -57,7 +57,7 @@ async def test_a_mesh_runs_on_hosts_that_ssh_reaches_and_leaves_nothing_there(ss
 
 
 async def test_hosts_without_linkgauge_are_named_with_the_reason(sshd: Sshd) -> None:
-    """Here their interpreter is not there."""
+    """Here the interpreter does not exist there."""
     hosts = (Host("db-1"), Host("db-2"))
     with pytest.raises(ClusterError, match=r"db-1: /no/python there cannot import linkgauge with Dask: .*found"):
         async with start_ssh_cluster(hosts, remote_python="/no/python"):
@@ -66,14 +66,14 @@ async def test_hosts_without_linkgauge_are_named_with_the_reason(sshd: Sshd) -> 
 
 
 async def test_a_name_that_would_be_a_command_of_the_remote_shell_is_refused() -> None:
-    """It is part of a command line there."""
+    """It becomes part of a command line there."""
     with pytest.raises(PlanError, match="ssh knows"):
         async with start_ssh_cluster((Host("db-1"), Host("x';reboot;'"))):
             pass
 
 
 def command_lines() -> list[bytes]:
-    """Return those of all processes."""
+    """Return the command lines of all processes."""
     lines: list[bytes] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended since
@@ -108,16 +108,16 @@ async def test_strangers_are_refused_and_the_key_is_in_no_command_line(sshd: Ssh
 
 @pytest.mark.every
 async def test_a_second_name_of_a_host_costs_that_name_only(sshd: Sshd) -> None:
-    """Its interface takes part once."""
+    """Each interface takes part once."""
     hosts = (Host("db-1"), Host("db-2"), Host("root@db-1"))
     async with start_processes(hosts, sys.executable) as (_, found, lost):
         assert [host.name for host in found] == ["db-1", "db-2"]
         reasons = [(each.host, each.failure.detail) for each in lost]
-    assert reasons == [("root@db-1", "it has the address of db-1, 127.0.0.61")]
+    assert reasons == [("root@db-1", "it is the same host as db-1: both have the address 127.0.0.61")]
     sshd.wait_until_gone()
 
 
-async def test_a_wrong_line_of_the_ssh_configuration_is_said(sshd: Sshd) -> None:
+async def test_a_wrong_line_of_the_ssh_configuration_is_reported(sshd: Sshd) -> None:
     """As the reason why no host can take part."""
     with (Path.home() / ".ssh" / "config").open("a") as config:
         config.write("Host db-*\n  ConnectTimeout soon\n")

@@ -1,4 +1,4 @@
-"""What findings claim, computed a second time from the numbers, and what their remedies ask of a plan."""
+"""The claims of findings, computed a second time from the numbers, and the options of their remedies."""
 
 import re
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from linkgauge.tui.words import parsing
 from .evidence_cases import FULL, IDLE, LINK, NIC, TCP, run
 
 OPTION: Final = re.compile(r"--([a-z]+) (auto|in|out|sendfile|discard|copy|cubic|bbr|\d\w*)")
-# Options with a value that is for the person to choose, or that change nothing of what is measured.
+# Options whose value the user chooses, or that do not change the measurement.
 FREE: Final = {"warmup", "via", "data", "cores"}
 
 
-# Where a remedy names an option beside its trial's. Each raises PlanError for a value that the run refuses.
+# Options that a remedy names beside its trial's. Each raises PlanError for a value that the run refuses.
 SET_OPTION: Final[dict[str, Callable[[Plan, str], Plan]]] = {
     "sessions": lambda plan, value: Trial(sessions=int(value)).apply_to(plan),
     "window": lambda plan, _: Trial(window_auto=True).apply_to(plan),
@@ -68,7 +68,7 @@ def _queue_us(flow: FlowEvidence) -> int:
 
 
 def _by_mathis(evidence: Evidence, flow: FlowEvidence) -> float:
-    """Return what so much loss by chance leaves at most: MSS / RTT x sqrt(3/2 / loss) for each session."""
+    """Return the highest rate with this loss by chance: MSS / RTT x sqrt(3/2 / loss) for each session."""
     loss, rtt_us = flow.retransmitted or 1.0, flow.rtt_us or 1
     return (flow.mss_bytes or 0) * 8e6 / rtt_us * (1.5 / loss) ** 0.5 * evidence.sessions
 
@@ -78,7 +78,7 @@ def _is_no_core_full(evidence: Evidence, end: End | None) -> bool:
     return all(core.busy < 0.9 for each in ends for core in each.cores)
 
 
-# By code: what must be true of a direction for such a finding.
+# By code: the conditions of such a finding in its direction.
 CLAIMS: Final[dict[str, Callable[[Evidence], bool]]] = {
     "pacing": _any(lambda all_, flow: 0 < (flow.pacing_bit_s or 0) * all_.sessions <= 1.1 * flow.bit_s),
     "congestion-window": _any(lambda all_, flow: _in_flight(all_, flow) >= 0.7 * (flow.cwnd_bytes or 0)),
@@ -120,7 +120,7 @@ PHRASES: Final[dict[str, Callable[[Evidence], bool]]] = {
 
 
 def check_claims(evidence: Evidence, findings: tuple[Finding, ...]) -> None:
-    """Check what findings say against the numbers."""
+    """Check the findings against the numbers."""
     for finding in findings:
         claim = CLAIMS.get(finding.code)
         assert claim is None or claim(evidence), finding
@@ -133,7 +133,7 @@ def check_claims(evidence: Evidence, findings: tuple[Finding, ...]) -> None:
 
 @st.composite
 def plausible_evidence(draw: st.DrawFn) -> Evidence:
-    """Draw a run whose numbers belong together: windows and paces near what is in flight, clocks that add up."""
+    """Draw a run whose numbers belong together: windows and paces near the bytes in flight, clocks that add up."""
     mbit_s = draw(st.floats(1, 940))
     sessions = draw(st.sampled_from([1, 2, 5, 64, 128]))
     rtt_us = draw(st.sampled_from([60, 800, 12_000, 80_000]))

@@ -81,13 +81,13 @@ def first(evidence: Evidence) -> Finding:
 
 
 def unseen(evidence: Evidence, process: float | None = None) -> Evidence:
-    """Return the same run against an iperf3 server, of which only the CPU time of its process is known."""
+    """Return the same run against an iperf3 server: only the CPU time of its process is known."""
     far = EndEvidence(End.FAR, "db-02", "unknown", process=process)
     return replace(evidence, far=far, unseen_end=End.FAR)
 
 
 def unseen_sender(mbit_s: float = 500.0, process: float | None = None, **flow: Any) -> Evidence:
-    """Return a run in from an iperf3 server: nothing of the sender's TCP is known but its retransmits."""
+    """Return a run in from an iperf3 server: of the sender's TCP only the retransmits are known."""
     names = ("busy", "rwnd_limited", "sndbuf_limited", "rtt_us", "min_rtt_us", "cwnd_bytes", "peer_window_bytes")
     evidence = run(mbit_s, **{**dict.fromkeys(names), "congestion": None, **flow})
     flows = tuple(replace(each, direction=Direction.IN) for each in evidence.flows)

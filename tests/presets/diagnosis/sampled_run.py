@@ -1,4 +1,4 @@
-"""Events of a run at 50 Mb/s over two sessions, for tests of what consumes them."""
+"""Events of a run at 50 Mb/s over two sessions, for tests of their consumers."""
 
 from typing import Any
 

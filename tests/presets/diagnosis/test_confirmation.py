@@ -1,4 +1,4 @@
-"""Confirmations: which second test follows a finding, and what its result says."""
+"""Confirmations: the second test that follows a finding, and its verdict."""
 
 from dataclasses import replace
 from typing import Any
@@ -36,7 +36,7 @@ def finding(code: FindingCode, trial: Trial | None = None) -> Finding:
 
 
 def result(mbit_s: float | None, *, plan: Plan = PLAN, **more: Any) -> Summary:
-    """Return a run out; its rate varies by so many Mb/s, and so much of its payload was sent again, in percent."""
+    """Return a run out; its rate varies by some Mb/s, and a percentage of its payload was sent again."""
     measured = None
     if mbit_s is not None:
         error = more.get("error", 0.01) * 1e6
@@ -50,7 +50,7 @@ def result(mbit_s: float | None, *, plan: Plan = PLAN, **more: Any) -> Summary:
 
 
 def judged(sign: Sign, trial: Trial, before: Summary, after: Summary) -> Confirmation:
-    """Return what a second run says."""
+    """Return the verdict of a second run."""
     after = replace(after, plan=trial.apply_to(after.plan))
     confirmation = judge_experiment(Experiment(finding("loss", trial), trial, sign), before, after, "second")
     assert confirmation.run_id == "second"
@@ -77,13 +77,13 @@ def judged(sign: Sign, trial: Trial, before: Summary, after: Summary) -> Confirm
     ],
 )
 def test_the_first_finding_has_its_experiment(found: Finding, expected: list[tuple[Trial, Sign]]) -> None:
-    """Its own option first; the number of sessions tells of what every session has for itself."""
+    """Its own option comes first; more sessions confirm a limit of each session."""
     experiments = list(find_experiments((found, finding("steal")), PLAN))
     assert [(each.trial, each.sign) for each in experiments] == expected
 
 
 def test_a_number_of_sessions_tells_only_of_payload_over_tcp() -> None:
-    """Not of small transactions, of datagrams, or of a test with phases of its own; nor where there are no more."""
+    """Not of small transactions, of datagrams, or of a test with phases; and not at the limit of sessions."""
     found = (finding("path-slow"),)
     for workload in (Workload.RR, Workload.UDP):
         assert not list(find_experiments(found, replace(PLAN, workload=workload)))
@@ -94,7 +94,7 @@ def test_a_number_of_sessions_tells_only_of_payload_over_tcp() -> None:
 
 
 def test_a_line_before_the_test_says_what_changes_and_how_long_it_takes() -> None:
-    """The duration is that of the first test, unless that is what changes."""
+    """The duration is the first test's, unless the trial changes it."""
     window = Experiment(finding("window-below-bdp", WINDOW), WINDOW, "faster")
     assert window.announce(PLAN) == "confirming: --window 512K, 5 s"
     assert window.announce(Plan(duration_ns=None, bytes_limit=10**6)) == "confirming: --window 512K"
@@ -159,7 +159,7 @@ def test_a_line_before_the_test_says_what_changes_and_how_long_it_takes() -> Non
 def test_two_rates_confirm_a_finding_or_not(
     sign: Sign, trial: Trial, rates: tuple[float, float], is_confirmed: bool, text: str
 ) -> None:
-    """A tenth of what is missing counts, of sessions half of what they would carry alone."""
+    """A tenth of the missing rate counts; for sessions half of the rate that they would carry alone."""
     confirmation = judged(sign, trial, result(rates[0]), result(rates[1]))
     assert confirmation.is_confirmed is is_confirmed
     assert confirmation.text.startswith(f"with {trial}: {text}")
@@ -191,7 +191,7 @@ def test_two_rates_confirm_a_finding_or_not(
 def test_a_direction_alone_is_compared_with_itself(
     code: FindingCode, mbit_s: float, is_confirmed: bool | None, words: str
 ) -> None:
-    """The other direction's rate and the sum of both do not matter, nor how much its own varied beside it."""
+    """The other direction's rate, the sum of both, and the variation of its own rate do not matter."""
     both = replace(PLAN, settings=Settings(direction=Direction.DUPLEX))
     first = result(60, plan=both, error=20)
     faster, total = result(95).measured.out, result(155).measured.out
@@ -210,8 +210,8 @@ def test_rates_that_vary_more_than_they_differ_tell_nothing() -> None:
     assert confirmation.text.endswith("the rates vary too much to tell; test longer")
 
 
-def test_a_rise_that_is_too_small_in_any_case_tells_whatever_its_error() -> None:
-    """Neither end of its interval is a tenth of what is missing."""
+def test_a_rise_that_is_too_small_in_any_case_tells_with_any_error() -> None:
+    """Neither end of its interval is a tenth of the missing rate."""
     confirmation = judged("faster", WINDOW, result(24.8, error=1.0), result(28.2, error=1.0))
     assert confirmation.is_confirmed is False
     assert confirmation.text.endswith("little of what is missing, so that is not the limit")
@@ -243,7 +243,7 @@ def test_transactions_are_counted_unless_their_payload_is_what_counts(
 
 
 def test_without_an_expected_rate_a_tenth_of_the_rate_counts() -> None:
-    """There is no share either."""
+    """The text has no share either."""
     first, second = result(20, is_expected=False), result(23, is_expected=False)
     confirmation = judged("faster", WINDOW, first, second)
     assert (confirmation.is_confirmed, confirmation.percent) == (True, None)
@@ -261,7 +261,7 @@ def test_without_an_expected_rate_a_tenth_of_the_rate_counts() -> None:
 def test_a_rate_below_a_policers_ends_its_losses(
     losses: tuple[float | None, float | None], is_confirmed: bool | None, text: str
 ) -> None:
-    """The rate itself is lower, and says nothing."""
+    """The rate itself is lower, and does not matter."""
     confirmation = judged("no-loss", RATE, result(8, lost=losses[0]), result(7.6, lost=losses[1]))
     assert confirmation.is_confirmed is is_confirmed
     assert confirmation.text.startswith(text)
@@ -300,7 +300,7 @@ def test_a_second_test_without_a_result_confirms_nothing(second: Summary, text: 
     ],
 )
 def test_without_an_experiment_a_line_says_why(findings: tuple[Finding, ...], is_whole: bool, reason: str) -> None:
-    """So that nobody waits for a second test."""
+    """So that the user does not wait for a second test."""
     assert nothing_to_confirm(findings, is_whole=is_whole).text == f"nothing to confirm: {reason}"
 
 

@@ -1,4 +1,4 @@
-"""How an end's cores and workers spent their time."""
+"""The time of an end's cores and workers."""
 
 from linkgauge.engine.model.plan import End
 from linkgauge.presets.diagnosis.core_load import (
@@ -14,7 +14,7 @@ from linkgauge.presets.diagnosis.evidence import CoreLoad
 from .evidence_cases import FULL, IDLE, end, run
 
 
-def test_a_wait_is_for_a_quota_or_for_what_has_the_core() -> None:
+def test_a_wait_is_for_a_quota_or_for_another_process() -> None:
     """A quota's part of a worker's wait is never more than the wait."""
     stopped = end(End.NEAR, waiting=0.5, throttled=0.2, busiest_worker=0.3)
     assert (throttled_share(stopped), crowded_out(stopped)) == (0.2, 0.3)

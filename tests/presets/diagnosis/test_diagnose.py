@@ -1,4 +1,4 @@
-"""Why it is not faster: recorded runs, and every rule on values of its own."""
+"""The reasons of slow runs: recorded ones, and every rule on values of its own."""
 
 import json
 import re
@@ -47,7 +47,7 @@ from .evidence_cases import (
 )
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.toml"))
-# What `make grid ARGS="--record …"` adds: a line for each case.
+# `make grid ARGS="--record …"` adds a line for each case.
 RECORDED = [
     json.loads(line)
     for path in sorted((Path(__file__).parent / "scenarios" / "grid").glob("*.jsonl"))
@@ -126,7 +126,7 @@ def test_a_recorded_run_is_explained_by_the_fault_of_its_link(path: Path) -> Non
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: case["title"])
 def test_a_recorded_case_of_the_grid_is_explained_by_its_cause(case: dict[str, Any]) -> None:
-    """At the right end where the cause is at one; and nothing that is said contradicts the numbers."""
+    """At the right end, if the cause is at one; and the findings agree with the numbers."""
     evidence = decode(Evidence, case["evidence"])
     findings = diagnose(evidence)
     assert findings[0].code in case["wanted"]
@@ -137,7 +137,7 @@ def test_a_recorded_case_of_the_grid_is_explained_by_its_cause(case: dict[str, A
 
 
 def mirrored(evidence: Evidence) -> Evidence:
-    """Return a run whose other end sends: what each end measured is the other end's."""
+    """Return a run whose other end sends: each end has the other end's measurements."""
     near, far = replace(evidence.far, end=End.NEAR), replace(evidence.near, end=End.FAR)
     back = {Direction.OUT: Direction.IN, Direction.IN: Direction.OUT, Direction.DUPLEX: Direction.DUPLEX}
     flows = tuple(replace(flow, direction=back[flow.direction]) for flow in evidence.flows)
@@ -174,7 +174,7 @@ def test_a_mirrored_case_names_the_other_end(case: dict[str, Any]) -> None:
 
 
 def test_a_run_at_its_expected_rate_has_a_single_finding() -> None:
-    """And what would limit next, where a core is nearly full."""
+    """It names the next limit, if a core is nearly full."""
     (finding,) = diagnose(run(930, near={"cores": FULL}))
     assert (finding.code, finding.share) == ("at-expected", None)
     assert "98.1 % of 948 Mb/s" in finding.evidence
@@ -200,8 +200,10 @@ def test_each_cause_yields_its_own_finding(flow: dict[str, Any], ends: dict[str,
         ({}, {"near": {"waiting": 0.6, "busiest_worker": 0.3, "cores": FULL}}, "core-saturated"),
     ],
 )
-def test_after_the_end_each_finding_says_what_was(flow: dict[str, Any], ends: dict[str, Any], code: str) -> None:
-    """What a link or a kernel is set to remains so; what limited the run is over."""
+def test_after_the_end_findings_are_in_the_past_tense(
+    flow: dict[str, Any], ends: dict[str, Any], code: str
+) -> None:
+    """The settings of a link or a kernel remain; the limits of the run are over."""
     active = run(**flow, **ends)
     before, after = (diagnose(replace(active, has_ended=has_ended)) for has_ended in (False, True))
     assert after[0].code == code
@@ -228,7 +230,7 @@ def test_a_ceiling_below_the_measured_rate_is_not_quoted(ceiling_bit_s: int) -> 
 def test_a_slow_link_carries_its_own_control_connection_and_no_other_traffic(
     sent_bytes: int, seconds: int | None
 ) -> None:
-    """What the interface counted is compared over the time for which it counted."""
+    """The interface's counts are compared over their own time."""
     nic = replace(NIC, name="wan0", line_rate_bit_s=None)
     counts_ns = None if seconds is None else seconds * SECOND_NS
     ends = {"nic": nic, "counts": NicCounts(0, sent_bytes, 0, 0, 0), "counts_ns": counts_ns}
@@ -266,8 +268,8 @@ def test_findings_without_an_expected_rate_have_no_share() -> None:
 
 
 @pytest.mark.parametrize("workload", [Workload.RR, Workload.CRR])
-def test_transactions_wait_for_round_trips_where_no_core_is_full(workload: Workload) -> None:
-    """Having nothing to send is what they mostly do; a full core comes before it."""
+def test_transactions_wait_for_round_trips_if_no_core_is_full(workload: Workload) -> None:
+    """They mostly have nothing to send; a full core comes before that."""
     evidence = replace(run(5, expected_bit_s=10e6, busy=0.01), workload=workload)
     assert [each_finding.code for each_finding in diagnose(evidence)] == ["round-trip"]
     full = replace(evidence.far, cores=FULL, busiest_worker=0.97)
@@ -336,7 +338,7 @@ def test_a_ceiling_limits_only_a_rate_just_below_it(ceiling_bit_s: float, *, is_
 
 @pytest.mark.parametrize("cores", [IDLE, FULL], ids=["idle", "full"])
 def test_the_evidence_of_an_unexplained_run_says_whether_a_core_is_full(cores: tuple[CoreLoad, ...]) -> None:
-    """Other processes may fill one, of which TCP did not wait: then it is told how full, and not that none is."""
+    """Other processes may fill a core for which TCP did not wait: then the evidence has its load."""
     loopback = link_evidence(load_catalog().find("loopback"), DEFAULT_VARIANT)
     evidence = run(20_000, expected_bit_s=None, link=loopback, near={"cores": cores}, far={"cores": cores})
     finding = first(replace(evidence, far=replace(evidence.far, hostname=evidence.near.hostname)))
@@ -346,7 +348,7 @@ def test_the_evidence_of_an_unexplained_run_says_whether_a_core_is_full(cores: t
 
 
 def test_a_run_without_any_signs_is_unexplained() -> None:
-    """Without TCP's own account and with idle cores there is no reason to give."""
+    """Without TCP's clocks and with idle cores there is no reason to name."""
     unknown = dict.fromkeys(("busy", "rwnd_limited", "sndbuf_limited", "rtt_us", "min_rtt_us", "timestamps"))
     link = replace(LINK, payload_bytes=None)
     assert first(run(expected_bit_s=None, link=link, **unknown)).code in {"path-slow", "unexplained"}
@@ -401,7 +403,7 @@ COUNTS = st.none() | st.integers(0, 2**62)
     )
 )
 def test_any_evidence_has_findings_with_sensible_shares(evidence: Evidence) -> None:
-    """Never an exception; shares from 0 to 1, in order of what they explain, together no more than all."""
+    """Never an exception; shares from 0 to 1, in their order, and together at most 1."""
     findings = diagnose(evidence)
     assert findings
     ranks = [each_finding.rank for each_finding in findings]
@@ -442,8 +444,8 @@ def test_no_finding_contradicts_its_evidence_or_offers_what_the_run_has(evidence
 
 
 @pytest.mark.parametrize("process", [None, 0.3])
-def test_a_sender_behind_an_iperf3_is_no_slow_path(process: float | None) -> None:
-    """Nothing is known of its windows, round trips and queues: their absence is no sign of anything."""
+def test_an_iperf3_as_sender_is_not_a_slow_path(process: float | None) -> None:
+    """Its windows, round trips and queues are unknown: their absence is not a sign."""
     (finding,) = diagnose(unseen_sender(process=process))
     assert finding.code == "unexplained"
     assert "the remote host is not seen through iperf3" in finding.evidence
@@ -472,7 +474,7 @@ def test_limits_of_the_near_end_are_found_without_a_view_of_the_far_one() -> Non
 
 
 def test_a_window_of_an_iperf3_that_stops_the_sender_is_not_called_a_slow_reader() -> None:
-    """Its kernel's limit is unknown. Only a window that gets smaller shows that nobody reads."""
+    """Its kernel's limit is unknown. Only a window that gets smaller shows a slow reader."""
     # Of the 1 050 000 bytes that the peer advertises, 1 000 000 are in flight all the time.
     full = {"rtt_us": 16_000, "min_rtt_us": 15_900, "rwnd_limited": 0.9, "peer_window_bytes": 1_050_000}
     finding = first(unseen(run(500.0, cwnd_bytes=9_000_000, **full)))

@@ -1,4 +1,4 @@
-"""Evidence of the expected link, and what evidence of a run is read from."""
+"""Evidence of the expected link, and the sources of a run's evidence."""
 
 from dataclasses import fields
 
@@ -8,7 +8,7 @@ from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
 
 
 def test_the_expected_link_includes_its_options() -> None:
-    """Another line rate, MTU or timestamps change what a packet carries."""
+    """Another line rate, MTU or timestamps change the payload of a packet."""
     preset = load_catalog().find("gbe-fd-1500")
     found = link_evidence(preset, Variant(timestamps=True, line_rate_bit_s=2_500_000_000, mtu_bytes=9_000))
     assert (found.line_rate_bit_s, found.mtu_bytes, found.timestamps) == (2_500_000_000, 9_000, True)
@@ -16,8 +16,8 @@ def test_the_expected_link_includes_its_options() -> None:
     assert link_evidence(load_catalog().find("loopback"), DEFAULT_VARIANT).payload_bytes is None
 
 
-def test_all_but_the_rates_and_what_a_caller_knows_is_read_from_sums() -> None:
-    """A field that nothing fills would be unknown in every run."""
+def test_all_fields_but_the_callers_are_read_from_sums() -> None:
+    """A field without a source would be unknown in every run."""
     given = {
         each.name: kind
         for kind in (Evidence, FlowEvidence, EndEvidence)

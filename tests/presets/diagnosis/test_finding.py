@@ -1,4 +1,4 @@
-"""Findings: which of them are an answer, and in what order."""
+"""Findings: the ones that explain something, and their order."""
 
 import pytest
 from linkgauge.engine.results.run_result import RunResult

@@ -1,4 +1,4 @@
-"""The budget of a flow, of which every share of the gap is explained once, and what its numbers mean together."""
+"""The budget of a flow, whose shares are explained once, and the figures made of several numbers."""
 
 from dataclasses import replace
 from typing import Any
@@ -28,14 +28,14 @@ def test_a_share_can_be_taken_once_and_up_to_a_limit() -> None:
 
 
 def test_the_shares_of_a_run_begin_with_a_sum_of_1() -> None:
-    """A fifth of the time was for want of data, a tenth for the window, and half of the rate is missing."""
+    """The sender waited a fifth of the time for data and a tenth for the window; half of the rate is missing."""
     budget = view(mbit_s=474.0, busy=0.8, rwnd_limited=0.1).budget
     shares = (budget.starved, budget.receiver, budget.buffer, budget.network)
     assert shares == pytest.approx((0.4, 0.2, 0.0, 0.4))
 
 
 def test_without_the_kernels_account_all_of_the_gap_is_the_networks() -> None:
-    """No rule may blame a window or a core that nobody has measured."""
+    """No rule may blame a window or a core without a measurement."""
     assert view(busy=None).budget == GapBudget(0.0, 0.0, 0.0, 1.0)
 
 
@@ -72,7 +72,7 @@ FILLED = {"rtt_us": 15_000, "low_rtt_us": 14_000, "min_rtt_us": 10_000, "interva
         ({}, True),
         ({"low_rtt_us": 11_000}, False),  # as a busy host makes it
         ({"rate_spread": 0.2}, False),
-        ({"rate_spread": 0.15, "joint_spread": 0.1}, True),  # what one session gets more, the others get less
+        ({"rate_spread": 0.15, "joint_spread": 0.1}, True),  # if one session gets more, the others get less
         ({"rate_spread": 0.15, "joint_spread": 0.9}, False),
         ({"rtt_us": 40_000, "low_rtt_us": 30_000, "rate_spread": 0.5}, True),  # no host is so busy
         ({"rtt_us": 40_000, "low_rtt_us": 10_000, "rate_spread": 0.09}, True),  # some sessions get nothing through

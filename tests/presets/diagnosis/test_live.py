@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Opened, Sampled, Warned, WarningText
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.samples import NicCounts
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.finding import Finding
@@ -41,7 +41,7 @@ def test_shares_of_time_are_means_over_the_sessions() -> None:
 
 
 def test_warm_up_and_too_short_a_time_give_no_evidence() -> None:
-    """Less than half a second of both ends says nothing."""
+    """Less than half a second of both ends is too short."""
     gatherer = EvidenceCollector(Meter())
     assert gatherer.period_evidence() is gatherer.recent_evidence() is None
     feed(gatherer, started())
@@ -53,7 +53,7 @@ def test_warm_up_and_too_short_a_time_give_no_evidence() -> None:
 
 
 def test_a_change_just_before_the_end_leaves_the_period_before_it() -> None:
-    """What was measured for a moment under the new settings is no evidence yet; late samples are no part of it."""
+    """A moment under the new settings is not evidence yet; late samples are left out."""
     gatherer = EvidenceCollector(Meter())
     feed(gatherer, started())
     fed(gatherer, 0, 8)
@@ -72,7 +72,7 @@ def test_a_change_just_before_the_end_leaves_the_period_before_it() -> None:
 
 
 def test_the_recent_past_is_three_seconds() -> None:
-    """What limited before is not what limits now."""
+    """An earlier limit may not be the limit now."""
     watch = EvidenceCollector(Meter())
     feed(watch, started())
     fed(watch, 0, 40)
@@ -85,8 +85,8 @@ def test_the_recent_past_is_three_seconds() -> None:
 
 
 @given(seed=st.integers(0, 2**32), direction=st.sampled_from(Direction))
-def test_the_drain_is_no_part_of_the_recent_past(seed: int, direction: Direction) -> None:
-    """What was still on its way when the run was over has no rate."""
+def test_the_drain_is_left_out_of_the_recent_past(seed: int, direction: Direction) -> None:
+    """Datagrams that were on their way at the end have no rate."""
     events, _ = draw_datagram_run(seed, direction, intervals=16)
     collectors = EvidenceCollector(Meter()), EvidenceCollector(Meter())
     for event in events:
@@ -99,7 +99,7 @@ def test_the_drain_is_no_part_of_the_recent_past(seed: int, direction: Direction
 
 
 def test_a_rate_beyond_the_links_capacity_has_a_single_finding() -> None:
-    """Not that nothing limits: the preset is another link's."""
+    """The preset is another link's; that is not the same as a run without a limit."""
     watch = LiveDiagnosis(Meter())
     bound = Expectation(out=ExpectedRate(10_000_000, "documented", "a table", most_bit_s=9_400_000))
     feed(watch, replace(started(), expectation=bound))
@@ -116,7 +116,7 @@ def finding(code: Any, share: float = 1.0, evidence: str = "") -> Finding:
 
 
 def test_the_first_finding_changes_only_after_two_seconds() -> None:
-    """A flutter of a second changes no reason; its numbers are always the newest."""
+    """A flutter of a second does not change the reason; its numbers are always the newest."""
     steady = StableFindings()
     loss, slow = finding("loss"), finding("path-slow")
     assert steady.update(0, (loss,))[0].code == "loss"
@@ -135,7 +135,7 @@ def test_the_first_finding_changes_only_after_two_seconds() -> None:
     )
 )
 def test_no_sequence_of_findings_makes_the_first_one_flap(steps: list[tuple[int, str]]) -> None:
-    """Whatever comes first and whenever: a displayed finding stays for two seconds, and its successor was first."""
+    """In any sequence a displayed finding stays for two seconds, and its successor was first."""
     steady = StableFindings()
     at_ns, changed_ns, since_ns, shown, rival = 0, -(2**62), 0, "", ""
     for tenths, code in steps:
@@ -152,7 +152,7 @@ def test_no_sequence_of_findings_makes_the_first_one_flap(steps: list[tuple[int,
 
 
 def test_findings_are_renewed_once_a_second_and_dropped_at_a_change() -> None:
-    """While it settles after a change there is nothing to say."""
+    """While a run settles after a change, it has no findings."""
     watch = LiveDiagnosis(Meter())
     assert watch.current_findings == watch.final_findings == ()
     feed(watch, started())
@@ -188,7 +188,7 @@ LIMITS: dict[str, dict[str, int]] = {
 def test_a_displayed_finding_stays_for_two_seconds_unless_settings_change(
     steps: list[tuple[int, str, bool]], reads_every: int
 ) -> None:
-    """However often the screen reads it. With a change of settings the old findings are gone at once."""
+    """Even if the screen reads it often. After a change of settings the old findings are gone at once."""
     watch = LiveDiagnosis(Meter())
     feed(watch, started())
     now, index, shown, since = Settings(), 0, "", 0
@@ -227,7 +227,7 @@ def test_the_plan_and_the_data_path_are_part_of_the_evidence() -> None:
 
 
 def test_a_run_without_a_target_rate_is_diagnosed_only_on_request() -> None:
-    """There is nothing to compare it with, except that no payload at all is always a fault."""
+    """It has no target, but a run without payload always has a fault."""
     silent, requested = LiveDiagnosis(Meter()), LiveDiagnosis(Meter(), without_target=True)
     for watch in (silent, requested):
         feed(watch, replace(started(), expectation=Expectation()))
@@ -242,7 +242,7 @@ def test_a_run_without_a_target_rate_is_diagnosed_only_on_request() -> None:
 def test_a_run_against_an_iperf3_is_diagnosed_while_it_runs_and_at_its_end(
     direction: Direction, workload: Workload
 ) -> None:
-    """One end's samples are enough; before the results a rate that was asked for is no loss and no slow path."""
+    """One end's samples are enough; before the results a requested rate is neither a loss nor a slow path."""
     meter = Meter()
     diagnosis = LiveDiagnosis(meter)
     parts = [total(flow, 1, 11_000_000, retransmits=0, received=11_000, lost=1_000) for flow in direction.flows]
@@ -254,7 +254,7 @@ def test_a_run_against_an_iperf3_is_diagnosed_while_it_runs_and_at_its_end(
     assert live
     assert not live & {"no-payload", "core-saturated"}
     final = diagnosis.final_findings
-    # What a receiver of datagrams loses is no reason for a slow sender.
+    # The losses of a receiver do not explain a slow sender.
     is_far = direction is not Direction.OUT or workload is Workload.STREAM
     assert any(finding.code == "core-saturated" and finding.end is End.FAR for finding in final) is is_far
     if workload is Workload.UDP and direction is Direction.OUT:

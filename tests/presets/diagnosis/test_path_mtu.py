@@ -1,4 +1,4 @@
-"""A measured path MTU takes the place of its symptom, with who refused and a remedy for the right end."""
+"""A measured path MTU replaces its symptom, with the router that refused and a remedy for the right end."""
 
 from dataclasses import replace
 
@@ -52,8 +52,8 @@ def test_a_black_hole_has_the_command_of_the_sending_end() -> None:
         DirectionMtu(Direction.IN, None, None, MtuBound.BLACK_HOLE),
     ],
 )
-def test_a_path_that_carries_what_the_link_should_changes_nothing(in_: DirectionMtu) -> None:
-    """Neither does one that is unknown, or findings of another kind."""
+def test_a_path_as_wide_as_the_link_changes_nothing(in_: DirectionMtu) -> None:
+    """An unknown one, or findings of another kind, change nothing either."""
     assert name_path_mtu((SMALL, OTHER), path(in_), run()) == (SMALL, OTHER)
     narrow = DirectionMtu(Direction.IN, 1_400, 1_500, MtuBound.ROUTER, "192.0.2.1")
     assert name_path_mtu((OTHER,), path(narrow), run()) == (OTHER,)

@@ -2,17 +2,15 @@
 
 import pytest
 from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.results.sums.receiver_sum import ReceiverSum
 from linkgauge.engine.results.sums.sender_sum import SenderSum
 from linkgauge.presets.diagnosis.period_sums import FlowSums
 
 
 @pytest.mark.parametrize(("is_unseen", "mss_bytes"), [(True, 1_428), (False, None)])
-def test_the_receiver_tells_the_segments_of_a_sender_that_shows_none(
-    is_unseen: bool, mss_bytes: int | None
-) -> None:
-    """An iperf3 shows nothing of its TCP; a kernel that does not tell may have others."""
+def test_the_receiver_has_the_segment_size_of_a_sender_without_one(is_unseen: bool, mss_bytes: int | None) -> None:
+    """An iperf3 does not report its TCP; a kernel without this counter may have another size."""
     receiver = SocketInfo(End.NEAR, Direction.IN, 1, "cubic", None, 1_428, True, True, True)
     sums = FlowSums(Direction.IN, ReceiverSum(), SenderSum(), None, receiver, is_unseen)
     assert sums.mss_bytes == mss_bytes

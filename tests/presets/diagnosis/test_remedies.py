@@ -41,7 +41,7 @@ from .evidence_cases import NIC, end, first, run
     ],
 )
 def test_a_remedy_is_a_command_of_the_ends_own_system(system: str, remedy: str) -> None:
-    """Nobody is told to type what does not exist there."""
+    """A remedy never names a command that does not exist there."""
     evidence = run(150, rwnd_limited=0.8, min_rtt_us=10_000, rtt_us=10_500, peer_window_bytes=220_000)
     small = replace(evidence.far, system=system, tcp=TcpSysctls(tcp_rmem_max_bytes=262_144))
     assert first(replace(evidence, far=small)).remedy == remedy
@@ -83,7 +83,7 @@ def test_an_interface_is_set_with_the_tools_of_its_system() -> None:
     ],
 )
 def test_the_remedy_of_a_recorded_run_undoes_the_fault_of_its_link(name: str, remedy: str) -> None:
-    """The command reverses what was done to the link."""
+    """The command reverses the change of the link."""
     scenario = tomllib.loads((Path(__file__).parent / "scenarios" / f"{name}.toml").read_text(encoding="utf-8"))
     assert remedy in first(decode(Evidence, scenario["evidence"])).remedy
 
@@ -109,8 +109,8 @@ NIC_COMMANDS = (
     qdisc=st.text(max_size=40) | st.sampled_from(["fq_codel", "x); id; (", "pfifo_fast"]),
     system=st.sampled_from(["Linux 6.12", "Darwin 23.1.0", "FreeBSD 14.0", "AIX 7"]),
 )
-def test_whatever_an_end_calls_its_interface_is_one_word_of_a_command(name: str, qdisc: str, system: str) -> None:
-    """A person may paste the command into a root shell, and it has no other word of that end's."""
+def test_any_interface_name_is_one_word_of_a_command(name: str, qdisc: str, system: str) -> None:
+    """The user may paste the command into a root shell, and it has no other word from that end."""
     sent = HostInfo("x", system, 1, "x", "x", replace(NIC, name=name, qdisc=qdisc))
     host = replace_impossible_names(decode(HostInfo, encode(sent)))
     assert host.nic is not None
@@ -128,7 +128,7 @@ def _with_name(end: EndEvidence, name: str) -> EndEvidence:
 
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent / "scenarios").glob("*.toml")), ids=lambda p: p.stem)
 def test_no_remedy_of_a_run_has_the_name_of_an_interface_unquoted(path: Path) -> None:
-    """Neither of the run log's, which was written before names were checked."""
+    """Even in a run log from before names were checked."""
     name = "eth0; curl x | sh"
     evidence = decode(Evidence, tomllib.loads(path.read_text(encoding="utf-8"))["evidence"])
     evil = replace(evidence, near=_with_name(evidence.near, name), far=_with_name(evidence.far, name))

@@ -42,7 +42,7 @@ CASES = {
 
 
 def typed(plan: Plan, text: str) -> Plan:
-    """Return the plan of a command line: the options of a plan, and behind them those of a text, which count."""
+    """Return the plan of a command line: a plan's options, and after them those of a text, which count."""
     settings = plan.settings
     options = {
         "--seconds": "5",
@@ -61,8 +61,8 @@ def typed(plan: Plan, text: str) -> Plan:
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_what_a_person_types_is_what_the_trial_does(text: str) -> None:
-    """The command line makes the same plan of its words as the trial makes of the plan."""
+def test_the_users_command_is_the_same_as_the_trial(text: str) -> None:
+    """The command line makes the same plan as the trial."""
     trial, plan = CASES[text]
     assert str(trial) == text
     changed = trial.apply_to(plan)

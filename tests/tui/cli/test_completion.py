@@ -87,3 +87,13 @@ def test_fish_learns_by_the_exit_status_whether_there_are_completions(cli: Cli) 
     question = {COMPLETION_VARIABLE: "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "is-args"}
     assert cli(**question, _TYPER_COMPLETE_ARGS="linkgauge chec").returncode == 0
     assert cli(**question, _TYPER_COMPLETE_ARGS="linkgauge check gbe-fd-1500 x --csv ").returncode == 1
+
+
+@pytest.mark.parametrize("shell", sorted(completion.SCRIPTS))
+def test_the_script_of_a_shell_is_printed(cli: Cli, shell: str) -> None:
+    """As a package installs it; another shell is refused with the names of those that have one."""
+    done = cli("completions", shell)
+    assert (done.returncode, done.stdout) == (0, completion.SCRIPTS[shell])
+    refused = cli("completions", "ksh")
+    assert refused.returncode == 2
+    assert "bash, zsh or fish" in refused.stderr

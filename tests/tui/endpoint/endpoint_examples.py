@@ -7,7 +7,7 @@ from linkgauge.engine.far.status import RunStatus
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.endpoint.endpoint_rates import ClientReading
-from linkgauge.tui.kit.drawing.diff_compositor import screen_strips
+from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 

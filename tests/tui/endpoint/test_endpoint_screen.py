@@ -21,7 +21,7 @@ from linkgauge.tui.endpoint.endpoint_rates import EndpointInfo
 from linkgauge.tui.endpoint.endpoint_screen import _invitation
 from linkgauge.tui.endpoint.endpoint_setup import EndpointConfig, prepare_endpoint
 from linkgauge.tui.endpoint.served_endpoint import ServedEndpoint, endpoint_info
-from linkgauge.tui.kit.drawing.diff_compositor import screen_strips
+from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from linkgauge.tui.session.credentials import parse_pasted_peer
 from textual.pilot import Pilot
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.far.status import LogEntry
-from linkgauge.engine.iperf3.protocol.auth import hash_password, make_token
 from linkgauge.engine.iperf3.protocol.refusals import Iperf3Refusal
+from linkgauge.engine.iperf3.protocol.users import hash_password, make_token
 from linkgauge.engine.model.errors import EndpointError, InvalidKeyError, UsageError
 from linkgauge.tui.endpoint.endpoint_setup import EndpointConfig, prepare_endpoint
 from linkgauge.tui.endpoint.iperf3_service import Iperf3Config, prepare_iperf3, reload_users

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import EndpointError
-from linkgauge.engine.model.peer import SharedKey
+from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.tui.endpoint.key_file import saved_key
 
 DEADLINE_S = 30.0

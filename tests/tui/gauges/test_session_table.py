@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import Direction, Plan, Settings
-from linkgauge.tui.gauges.session_table import SessionTable
+from linkgauge.tui.gauges.session_table import SessionsView, SessionTable
 from linkgauge.tui.readings.instrument_values import SessionRow
 
 
@@ -20,7 +20,6 @@ async def test_a_hundred_and_twenty_eight_sessions_scroll(world: Any) -> None:
         table = cockpit.app.cockpit.query_one(SessionTable)
         table.focus()
         await cockpit.press("end")
-        table.scroll_end(animate=False)
         await cockpit.settle()
         assert "→128" in cockpit.text()
 
@@ -29,13 +28,9 @@ async def test_a_round_trip_of_microseconds_is_not_zero(world: Any) -> None:
     """On loopback TCP measures a few of them; the unit follows the value, as in the latency panel."""
     async with world.cockpit((120, 40)) as cockpit:
         table = cockpit.app.cockpit.query_one(SessionTable)
-        table.show(
-            tuple(
-                SessionRow(Direction.OUT, number, 1e9, rtt_us, 0, 1)
-                for number, rtt_us in enumerate((3, 22_100, None))
-            ),
-            0,
-        )
+        rtts_us = enumerate((3, 22_100, None))
+        rows = tuple(SessionRow(Direction.OUT, number, 1e9, rtt_us, 0, 1) for number, rtt_us in rtts_us)
+        table.show(SessionsView(rows, 0))
         await cockpit.settle()
         text = cockpit.text()
         assert "3.00 µs" in text
@@ -48,7 +43,8 @@ async def test_sessions_of_datagrams_have_loss_jitter_and_packets(world: Any) ->
     async with world.cockpit((120, 40)) as cockpit:
         table = cockpit.app.cockpit.query_one(SessionTable)
         known = SessionRow(Direction.OUT, 1, 1e9, 212, None, None, 0.25, 31_000.0, 84_918.0)
-        table.show((known, SessionRow(Direction.OUT, 2, None, None, None, None)), None, is_datagram=True)
+        unknown = SessionRow(Direction.OUT, 2, None, None, None, None)
+        table.show(SessionsView((known, unknown), is_datagram=True))
         await cockpit.settle()
         lines = [" ".join(line.split()) for line in cockpit.text().splitlines()]
         assert any("# Mb/s loss jitter packets/s" in line for line in lines)

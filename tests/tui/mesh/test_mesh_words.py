@@ -162,15 +162,13 @@ def test_a_mesh_of_all_pairs_at_once_says_what_the_network_carries() -> None:
 
 def test_a_comparison_names_each_cause_that_is_new_or_gone() -> None:
     """A host without results is not slower, and one that has them again is not faster."""
-    down, slow = (
-        MeshFinding(CODE.HOST_DOWN, "db-03", failure=LOST),
-        MeshFinding(CODE.HOST_SENDS, "db-07", None, 50.0),
-    )
+    down = MeshFinding(CODE.HOST_DOWN, "db-03", failure=LOST)
+    slow = MeshFinding(CODE.HOST_SENDS, "db-07", less_percent=50.0)
     lines = list(comparison_lines(MeshComparison("m-1", "m-2", (), None, (down, slow), (down, slow))))
     assert [line.replace("\u00a0", " ") for line in lines] == [
         "compared with m-1: 0 cells",
-        "new: db-03 has no results: lost: its worker has gone",
+        "db-03 has no results: lost: its worker has gone",
         "slower now: db-07 sends 50 % less to everybody: host",
         "db-03 has results again",
-        "faster now, no longer: db-07 sends 50 % less to everybody: host",
+        "faster now; before: db-07 sends 50 % less to everybody: host",
     ]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from linkgauge.discovery.announcement import FoundEndpoint
 from linkgauge.engine.model.errors import PeerUnreachable
-from linkgauge.engine.model.peer import Iperf3Settings, Peer, SharedKey
+from linkgauge.engine.model.peer import Iperf3Settings, Peer
+from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.results.run_log import RunEntry
 from linkgauge.tui.kit.screens.prompts import TextPrompt
 from linkgauge.tui.run.cockpit_screen import CockpitScreen

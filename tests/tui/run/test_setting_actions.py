@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.capabilities import Feature, why_unavailable
+from linkgauge.engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload

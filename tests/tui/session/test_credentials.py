@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import InvalidKeyError, PlanError, UsageError
-from linkgauge.engine.model.peer import LOOPBACK, Access, Iperf3Login, Iperf3Settings, Peer, SharedKey
+from linkgauge.engine.model.peer import LOOPBACK, Iperf3Login, Iperf3Settings, Peer
+from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.tui.session.credentials import (
     is_remembered,
     key_from_environment,
@@ -319,7 +320,7 @@ def test_an_iperf3_server_keeps_its_kind_and_needs_no_key(config: Path, monkeypa
     [
         ("", "a key", "set IPERF3_PASSWORD"),
         ("secret", None, "give --iperf3-public-key FILE"),
-        ("secret", "a key", "no public RSA key"),
+        ("secret", "a key", "not a public RSA key"),
         ("two words", "a key", "without white space"),
     ],
 )

@@ -17,7 +17,7 @@ from linkgauge.engine.model.events import (
     Warned,
 )
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.tui.words.event_lines import EventLines
 from linkgauge.tui.words.summary import end_words

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.results.run_log import RunLog, RunQuery, RunRecord
-from linkgauge.engine.results.run_log.listing import RunBrief
+from linkgauge.engine.results.run_log.run_brief import RunBrief
 from linkgauge.tui.cli.render.runs import run_list
 from linkgauge.tui.words.run_list import RunFilter, filter_parts, run_line, settings_count, short_peers
 

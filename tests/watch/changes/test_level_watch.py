@@ -1,4 +1,4 @@
-"""Changes of level over whole series: found soon, found once, and not found where there are none."""
+"""Changes of level over whole series: found soon, found once, and not invented."""
 
 import random
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.watch.changes.level_watch import MAX_VALUES, LevelWatch
+from linkgauge.watch.changes.level_watch import EFFECTS, MAX_VALUES, LevelWatch
 from linkgauge.watch.events import ChangeFound, Metric
 
 RATE = 1e9
@@ -45,7 +45,7 @@ def test_a_large_change_is_found_within_five_cycles(scatter: float, factor: floa
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_drop_and_a_return_are_two_changes(seed: int) -> None:
-    """However soon the return is: the young level knows the scatter of the one before."""
+    """Even if the return comes soon: the young level has the scatter of the level before it."""
     values = goodput(150, 0.02, seed)
     fallen = [0.6 * each if 60 <= number < 72 else each for number, each in enumerate(values)]
     assert [change.is_worse for change in feed(fallen)] == [True, False]
@@ -53,7 +53,7 @@ def test_a_drop_and_a_return_are_two_changes(seed: int) -> None:
 
 @pytest.mark.parametrize("length", [1, 2])
 @pytest.mark.parametrize("begins", [3, 9, 40])
-def test_a_flap_is_no_change(length: int, begins: int) -> None:
+def test_a_flap_is_not_a_change(length: int, begins: int) -> None:
     """Nor two of them."""
     values = goodput(120, 0.01, begins)
     for start in (begins, begins + length + 3):
@@ -61,8 +61,8 @@ def test_a_flap_is_no_change(length: int, begins: int) -> None:
     assert feed(values) == []
 
 
-def test_a_failed_cycle_is_a_gap_and_no_value() -> None:
-    """Times may be far apart; values that are no figures are left out."""
+def test_a_failed_cycle_is_a_gap() -> None:
+    """Times may be far apart. Values that are negative or not finite are left out."""
     watch = LevelWatch("office", GOODPUT)
     values = goodput(40, 0.01, 1)
     for number, value in enumerate(values):
@@ -121,7 +121,7 @@ def test_five_hundred_steady_cycles_are_quiet(metric: Metric, seed: int) -> None
     ],
 )
 def test_latency_loss_and_retransmits_are_worse_when_they_rise(metric: Metric, before: float, after: float) -> None:
-    """Found once, in both directions."""
+    """A fall is better. Each change is found once."""
     draw = random.Random(1)  # noqa: S311 - chance, not secrets
     values = [level * (1 + draw.expovariate(10)) for level in (before, after) for _ in range(60)]
     (change,) = feed(values, metric)
@@ -165,7 +165,7 @@ def test_the_memory_of_a_level_is_bounded() -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("cut", range(0, 220, 20))
 def test_a_restart_goes_on_with_the_same_level(seed: int, cut: int) -> None:
-    """Values and changes of before are told; from there on the same changes are found as without a restart."""
+    """Given the earlier values and changes, it finds the same changes as without a restart."""
     values = goodput(240, 0.02, seed)
     values = [0.6 * each if 60 <= number < 120 else each for number, each in enumerate(values)]
     unbroken, restarted = LevelWatch("office", GOODPUT), LevelWatch("office", GOODPUT)
@@ -180,10 +180,33 @@ def test_a_restart_goes_on_with_the_same_level(seed: int, cut: int) -> None:
     assert restarted.level == unbroken.level
 
 
-def test_a_change_whose_old_level_is_forgotten_begins_one() -> None:
+def test_a_change_whose_old_level_is_forgotten_begins_a_level() -> None:
     """The journal keeps changes for ever, and probes for a month."""
     change = feed([RATE] * 20 + [RATE / 2] * 6)[0]
     watch = LevelWatch("office", GOODPUT)
     watch.recall(change.since_s, RATE / 2)
     watch.follow(change)
     assert watch.since_s == change.since_s
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "after", "is_reached"),
+    [
+        (Metric.GOODPUT_BIT_S, 1e9, 0.96e9, False),
+        (Metric.GOODPUT_BIT_S, 1e9, 0.94e9, True),
+        (Metric.GOODPUT_BIT_S, 0.94e9, 1e9, True),
+        (Metric.LATENCY_S, 0.000_05, 0.000_2, False),
+        (Metric.LATENCY_S, 0.000_3, 0.000_6, True),
+        (Metric.LATENCY_S, 0.030, 0.033, False),
+        (Metric.LOSS, 0.0, 0.000_5, False),
+        (Metric.LOSS, 0.0, 0.002, True),
+        (Metric.LOSS, 0.01, 0.012, False),
+        (Metric.RETRANSMITS, 0.0, 50.0, False),
+        (Metric.RETRANSMITS, 0.0, 500.0, True),
+    ],
+)
+def test_a_change_must_reach_both_a_share_and_an_amount(
+    metric: Metric, before: float, after: float, is_reached: bool
+) -> None:
+    """0.1 ms is not a change, however large a share it is."""
+    assert EFFECTS[metric].is_reached(before, after) is is_reached

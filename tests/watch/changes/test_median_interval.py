@@ -31,7 +31,7 @@ def test_the_ranks_are_those_of_the_tables(count: int, rank: int) -> None:
 
 @pytest.mark.parametrize("count", [8, 30, 250])
 def test_the_interval_has_the_true_median_in_95_of_100_series(count: int) -> None:
-    """Whatever the values are distributed like: here a skewed one."""
+    """For any distribution; here a skewed one."""
     draw = random.Random(count)  # noqa: S311 - chance, not secrets
     covered = 0
     for _ in range(2_000):

@@ -17,7 +17,7 @@ def test_scatter_is_measured_below_and_above_the_median() -> None:
 
 
 def test_rare_falls_leave_the_scatter_as_it_is() -> None:
-    """They are counted, not measured."""
+    """Their number counts, not their size."""
     draw = random.Random(2)  # noqa: S311 - chance, not secrets
     values = [draw.gauss(100, 1) for _ in range(100)]
     fallen = [50.0 if number % 20 == 3 else value for number, value in enumerate(values)]
@@ -25,20 +25,20 @@ def test_rare_falls_leave_the_scatter_as_it_is() -> None:
 
 
 def test_values_that_follow_each_other_are_correlated() -> None:
-    """A drift most of all; independent values hardly."""
+    """A drift is fully correlated, independent values hardly."""
     draw = random.Random(3)  # noqa: S311 - chance, not secrets
     assert measure_scatter([float(each) for each in range(100)], 0.0).correlation == pytest.approx(0.9)
     assert measure_scatter([draw.gauss(0, 1) for _ in range(200)], 0.0).correlation < 0.2
 
 
-def test_equal_values_have_the_least_scatter() -> None:
-    """Zero would make any shift infinitely many scatters."""
+def test_equal_values_have_the_minimum_scatter() -> None:
+    """With zero any shift would be infinitely many scatters."""
     assert measure_scatter([5.0] * 10, 0.25) == Scatter(0.25, 0.25, 0.0)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_a_shift_scores_the_same_to_both_sides(sign: int) -> None:
-    """Where the scatter is the same."""
+    """If the scatter is the same."""
     newest = sorted(sign * each for each in (4.0, 4.5, 5.0, 5.5))
     shift, score = score_shift(BEFORE, newest, EVEN)
     assert shift == pytest.approx(4.0)
@@ -46,8 +46,8 @@ def test_a_shift_scores_the_same_to_both_sides(sign: int) -> None:
     assert score > 14
 
 
-def test_no_value_but_one_of_five_may_be_without_the_shift() -> None:
-    """One or two flaps are no shift."""
+def test_one_of_five_values_may_be_without_the_shift_and_none_of_four() -> None:
+    """One or two flaps are not a shift."""
     assert score_shift(BEFORE, [0.0, 9.0, 9.0, 9.0], EVEN)[0] == 0
     assert score_shift(BEFORE, [0.0, 9.0, 9.0, 9.0, 9.0], EVEN)[0] == pytest.approx(9.0)
     assert score_shift(BEFORE, [0.0, 0.0, 9.0, 9.0, 9.0], EVEN)[0] == 0
@@ -62,7 +62,7 @@ def test_values_that_came_before_now_and_then_score_less() -> None:
 
 
 def test_correlated_values_score_less_and_shifts_have_a_limit() -> None:
-    """Beyond it nobody knows how rare they are."""
+    """Nobody knows how rare larger shifts are."""
     newest = [-3.0, -3.0, -3.0, -3.0]
     assert score_shift(BEFORE, newest, Scatter(1.0, 1.0, 0.8))[1] < score_shift(BEFORE, newest, EVEN)[1] / 4
     assert score_shift(BEFORE, [-1e9] * 4, EVEN)[0] == MOST_SHIFT

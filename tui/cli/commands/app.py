@@ -19,7 +19,7 @@ _LOOPBACK_TEST_S: Final = "5"
 
 @dataclass(frozen=True, slots=True)
 class AppOptions:
-    """What the app opens with."""
+    """The options that the app opens with."""
 
     peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown="loopback")
     preset: str | None = option("", "Preset to compare with.", metavar="ID", shown="auto", complete=complete_preset)

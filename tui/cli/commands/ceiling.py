@@ -11,7 +11,7 @@ from ..output import PROGRAM, emit_json, emit_rich, print_stderr, write_in_backg
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ....engine.results.ceiling import Ceiling, CeilingRate
+    from ....engine.near.ceiling import Ceiling, CeilingRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def ceiling(options: CeilingOptions) -> int:
     the kernel or the core count changes.
     """
     from ....engine.model.errors import RunLogError
-    from ....engine.results.ceiling import load_ceiling, save_ceiling
+    from ....engine.near.ceiling import load_ceiling, save_ceiling
     from ...session.storage import data_dir, open_data_dir
 
     duration_ns = parsing.duration_ns(options.seconds)

@@ -52,7 +52,7 @@ def discover(options: DiscoverOptions) -> int:
 
 
 def _needs(endpoint: "FoundEndpoint") -> str:
-    """Return what a client needs, as the endpoint says."""
+    """Return the requirements of the endpoint for a client."""
     needs = [name for name, wanted in (("key", endpoint.wants_key), ("TLS", endpoint.wants_tls)) if wanted]
     return "+".join(needs) or ("open" if endpoint.wants_key is False else "unknown")
 

@@ -73,8 +73,8 @@ def lab(options: LabOptions) -> int:
     """
     if options.preset == _CLEAN:
         return _clean(as_json=options.as_json)
-    from ....engine.control.handshake import KEY_VARIABLE
-    from ....engine.lab.builder import open_lab
+    from ....engine.lab.link_lab import open_lab
+    from ....engine.model.shared_key import KEY_VARIABLE
     from ....presets.lab_link import Faults, plan_lab_link
     from ..preset_option import load_catalog_with_warnings
 
@@ -100,7 +100,7 @@ def _link_text(link: "LabLink", peer: "Peer") -> str:
 
 
 def _clean(*, as_json: bool) -> int:
-    from ....engine.lab.builder import terminate_orphans
+    from ....engine.lab.link_lab import terminate_orphans
 
     ended = terminate_orphans()
     if as_json:

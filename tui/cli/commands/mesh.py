@@ -88,7 +88,7 @@ class HostOptions:
 
         Raises PlanError for the JSON of another program.
         """
-        from ....engine.lab.mesh_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
+        from ....engine.lab.hosts_spec import MAX_LAB_HOSTS, MIN_LAB_HOSTS
         from ...mesh.mesh_spec import EmulatedHosts
 
         if self.emulated is not None:
@@ -103,9 +103,9 @@ class HostOptions:
     def read(self, words: tuple[str, ...]) -> tuple[Host, ...]:
         """Return the hosts that are named; none where all workers of a scheduler are meant.
 
-        Raises UsageError where there are no hosts or two sources of them, and PlanError for a wrong name.
+        Raises UsageError if there are no hosts or two sources of them, and PlanError for a wrong name.
         """
-        from ....mesh.hosts import parse_hosts_file
+        from ....mesh.hosts_file import parse_hosts_file
 
         if words and self.hosts_file is not None:
             raise UsageError("give hosts as arguments or with --hosts, not both")
@@ -255,7 +255,7 @@ def mesh(options: MeshCommandOptions) -> int:
 
 
 def _is_for_a_person(output: SeriesOutputOptions) -> bool:
-    """Return whether a person sits at the terminal, and no program or file gets the result."""
+    """Return whether a user sits at the terminal, and neither a program nor a file gets the result."""
     is_for_programs = output.as_json or output.as_json_stream or output.csv or output.report
     return not is_for_programs and has_screen()
 
@@ -273,7 +273,7 @@ def _resumed(source: HostOptions, options: MeshOptions, words: tuple[str, ...]) 
 def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int | None:
     """Return the rate that a preset expects of datagrams; None with `auto`, which finds one for each pair.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is none.
     """
     from ....presets.auto_select import AUTO
     from ....presets.expectation import find_expectation
@@ -291,7 +291,7 @@ def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int
 
 
 def _read_text(path: Path) -> str:
-    """Return the text of a hosts file. Raises PlanError where it cannot be read."""
+    """Return the text of a hosts file. Raises PlanError if it cannot be read."""
     try:
         with path.open(encoding="utf-8") as stream:
             return stream.read(_MAX_FILE_BYTES)

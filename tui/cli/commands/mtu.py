@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ....engine.model.capabilities import Feature, why_unavailable
+from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.errors import UsageError
 from ..click_extension import argument, group
 from ..options import json_flag

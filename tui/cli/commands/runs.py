@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ....engine.results.run_log import RunLog, RunRecord
     from ...session.pruning import PrunePlan
 
-_RUNS_HELP: Final = "Ids of runs, or their beginnings; the first is what the others are compared with."
+_RUNS_HELP: Final = "Ids of runs, or their beginnings; the others are compared with the first."
 
 
 class VerdictWord(StrEnum):
@@ -45,7 +45,7 @@ class VerdictWord(StrEnum):
 
 
 class Rows(StrEnum):
-    """What a row of an export is about."""
+    """The subject of a row of an export."""
 
     INTERVALS = "intervals"
     RUNS = "runs"
@@ -319,7 +319,7 @@ class PruneOptions:
     yes: bool = _yes_flag()
 
     def plan(self, log: "RunLog") -> "tuple[PrunePlan | None, PrunePlan | None]":
-        """Return what is deleted, and what of the rest is thinned. Raises PlanError for the first bad value."""
+        """Return the runs to delete, and those of the rest to thin. Raises PlanError for the first bad value."""
         from datetime import UTC, datetime
 
         from ...session.pruning import RunChooser
@@ -387,7 +387,7 @@ def _span(run_ids: "Sequence[str]") -> str:
 
 
 def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "PrunePlan | None") -> None:
-    """Delete and thin runs, and print what was done."""
+    """Delete and thin runs, and print the numbers of both."""
     from ...words import numbers
     from ...words.run_list import log_text
 
@@ -429,7 +429,7 @@ def _confirm_deletion(row: "RunRecord") -> bool:
 
 
 def _confirm(question: str, command: str) -> bool:
-    """Ask for confirmation and return the answer. Raise UsageError where nobody can answer."""
+    """Ask for confirmation and return the answer. Raise UsageError if nobody can answer."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"runs {command} asks first, which needs a terminal; without one give --yes")
     from ...words.numbers import sanitize
@@ -443,7 +443,7 @@ def _export_runs(runs: "Iterable[RunRecord]", path: Path | None) -> None:
     """Write a row for each run."""
     import csv
 
-    from ....engine.results.run_log.run_rows import run_rows
+    from ....engine.results.csv_export import run_rows
 
     if path is not None:
         write_csv_file(path, run_rows(runs))

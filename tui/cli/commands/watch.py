@@ -70,7 +70,7 @@ class WatchOptions:
 
 @dataclass(frozen=True, slots=True)
 class TestedPeerOptions:
-    """How a peer of the command line is tested: what a file says of its own peers."""
+    """How a peer of the command line is tested. A file states the same for its own peers."""
 
     watch: WatchOptions = group(WatchOptions)
     plan: PlanOptions = group(PlanOptions)
@@ -129,7 +129,7 @@ def watch(options: WatchCommandOptions) -> int:
 
 
 def read_target(target: str, catalog: "Catalog") -> "WatchPlan | None":
-    """Return the watch of a file; None where the target is a peer. Raises PlanError for a file with an error."""
+    """Return the watch of a file; None if the target is a peer. Raises PlanError for a file with an error."""
     if not (target.endswith(".toml") or Path(target).is_file()):
         return None
     from ...watch.running.watch_file import read_watch_file

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ....engine.model.plan import Direction, End
 from ....engine.model.shell_commands import set_mtu_command
-from ....engine.protocol.path_probe import LEAST_MTU_BYTES, DirectionMtu, MtuBound, PathMtu
+from ....engine.protocol.path_probe import MIN_PATH_MTU_BYTES, DirectionMtu, MtuBound, PathMtu
 from ....engine.results.json_document import DOCUMENT_VERSION
 from ...words.numbers import arrow, quantity, sanitize
 
@@ -40,7 +40,7 @@ def _bound_words(each: DirectionMtu, ip_version: int) -> str:
     if each.bound is MtuBound.ROUTER:
         return f"router {each.router} refuses longer packets"
     if each.mtu_bytes is None:
-        return f"not even packets of {LEAST_MTU_BYTES[ip_version]} bytes arrive"
+        return f"not even packets of {MIN_PATH_MTU_BYTES[ip_version]} bytes arrive"
     return "longer packets disappear, and no router says so (a black hole)"
 
 

@@ -23,7 +23,7 @@ def run_local_mesh(catalog: Catalog, emulated: EmulatedHosts, preset: str, optio
         preset: the preset to compare with, or `none`.
         options: the options of the command in the lab.
 
-    Raises LabError or LabUnavailable where there can be no lab, PlanError for numbers that cannot be built.
+    Raises LabError or LabUnavailable if there can be no lab, PlanError for numbers that cannot be built.
     """
     spec = plan_lab_hosts(
         catalog.find(emulated.preset),

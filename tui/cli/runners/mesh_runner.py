@@ -65,7 +65,7 @@ class MeshJob:
 
 @dataclass(frozen=True, slots=True)
 class MeshResult:
-    """What a mesh has brought, in this session and in earlier ones, and against the last one of the same hosts."""
+    """The results of a mesh: of this session, of earlier ones, and against the last mesh of the same hosts."""
 
     spec: MeshSpec
     matrix: MeshMatrix
@@ -120,7 +120,7 @@ def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
 
 
 async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> MeshResult | None:
-    """Measure until the last cell, or until a signal; return None where one came before the mesh began."""
+    """Measure until the last cell, or until a signal; return None if one came before the mesh began."""
     with stop_on_signal(progress) as stopper:
         async with open_mesh_session(job.spec, job.catalog, log) as session:
             progress.begin(session)
@@ -141,7 +141,7 @@ async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> M
 
 
 class _Stoppable:
-    """A mesh as what a signal stops."""
+    """A mesh that a signal can stop."""
 
     def __init__(self, session: MeshSession) -> None:
         self._session = session
@@ -151,7 +151,7 @@ class _Stoppable:
 
 
 class _Progress:
-    """The lines of a mesh in progress: on stderr for people, with `--json-stream` also on stdout."""
+    """The lines of a mesh in progress: on stderr, with `--json-stream` also on stdout."""
 
     def __init__(self, job: MeshJob) -> None:
         self.signal_number: signal.Signals | None = None
@@ -216,7 +216,7 @@ class _Progress:
 
 
 def _is_news(failure: CellFailure | None) -> bool:
-    """Return whether a person needs to be told of a failure: not of those that follow from Ctrl-C."""
+    """Return whether the user must hear of a failure. Failures that follow from Ctrl-C are expected."""
     return failure is not None and failure.code is not FailureCode.STOPPED
 
 

@@ -16,7 +16,7 @@ from ..termination import RunStopper, exit_status, handle_signals, interruption
 
 
 class Progress(Protocol):
-    """What a command has carried out so far."""
+    """The runs that a command has carried out so far."""
 
     signal_number: signal.Signals | None
 

@@ -52,7 +52,7 @@ _GROUP_PREFIX: Final = "confirms-"  # and the id of the run with the finding
 
 @dataclass(slots=True)
 class _Progress:
-    """What a command has carried out: the test, and the confirmation of what limited it."""
+    """The runs of a command: the test, and the confirmation of its limiting cause."""
 
     session: RunSession | None = None
     second: RunSession | None = None
@@ -81,7 +81,7 @@ class _Progress:
 
 
 def run_test(test: RunSpec) -> int:
-    """Run a test and print its result, and that of its confirmation if there is one; return the exit status."""
+    """Run a test, print its result and the result of a confirmation; return the exit status."""
     write_in_background()
     progress, as_json_stream = _Progress(), test.outputs.as_json_stream
     with open_recording(printed=progress.printed) as log, error_lines(as_json_stream=as_json_stream):
@@ -101,7 +101,7 @@ def run_test(test: RunSpec) -> int:
 
 
 def _print_results(test: RunSpec, progress: _Progress, outcome: Outcome) -> None:
-    """Print the result unless that was done, then what the confirmation brought."""
+    """Print the result unless that was done, then the result of the confirmation."""
     progress.end_confirmation()
     confirmation = progress.confirmation
     if test.outputs.as_json:
@@ -156,7 +156,7 @@ class _Runner:
             log: The run log to write to; None for runs that are not stored.
             far: The far end if it is up; None for one that each run connects to or starts.
             stopper: Stops the run in progress at a signal.
-            progress: What has been carried out so far.
+            progress: The runs so far.
         """
         self._test, self._log, self._far, self._stopper, self._progress = test, log, far, stopper, progress
 
@@ -209,7 +209,7 @@ class _Runner:
         return judge_experiment(experiment, first.summary, session.outcome.summary, session.run_id)
 
     async def _show(self, session: RunSession, live: LiveLine) -> None:
-        """Show the run's progress. Warnings are in the summary, but a person does not see them in JSON."""
+        """Show the run's progress. Warnings are in the summary, but the user does not see them in JSON."""
         self._stopper.run = session
         test, count = self._test, 0
         async for event in session:

@@ -40,7 +40,7 @@ _GROUP_PREFIX: Final = "steps-"
 
 
 class _Steps:
-    """The steps of a check so far, with the newest result and the first one that is no pass."""
+    """The steps of a check so far, with the newest result and the first one that did not pass."""
 
     def __init__(self, goals: StepGoals) -> None:
         self.goals = goals

@@ -159,7 +159,7 @@ async def _with_preset(
         progress.sweep = replace(progress.sweep, preset=chosen.judging.preset_id)
     if log is not None:
         save_sweep(progress.sweep, chosen.judging.variant)
-    # The files are those of the whole sweep, and the notices are not those of each run.
+    # The files belong to the whole sweep, and so do the notices.
     return replace(chosen, record=Record(group=progress.sweep.group), outputs=Outputs())
 
 

@@ -4,20 +4,20 @@ import asyncio
 import signal
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
-from ....watch.events import ChangeFound, CheckEnded, CheckSkipped, CheckVerdict, WatchEnded, WatchEvent
+from ....watch.events import ChangeFound, CheckEnded, CheckSkipped, WatchEnded, WatchEvent
 from ....watch.watch_plan import WatchPlan
 from ...session.storage import open_data_dir, open_run_list
 from ...watch.running.followed_watch import FollowedWatch, follow_watch
@@ -26,14 +26,12 @@ from ...watch.running.watch_session import WatchSession, open_watch
 from ...watch.watch_words import event_words
 from ...words.numbers import sanitize
 from ..output import emit_json_line, emit_line, print_stderr, write_in_background
-from ..termination import INCOMPLETE, PASS, SHORT, handle_signals, signal_exit_status
+from ..termination import INCOMPLETE, PASS, exit_status, handle_signals, signal_exit_status
 from .recording import error_lines
 
 if TYPE_CHECKING:
+    from ....metrics.families import Reading
     from ....metrics.publication import PublishingPlan
-
-_STATUS: Final = {CheckVerdict.GOOD: PASS, CheckVerdict.BELOW: SHORT, CheckVerdict.FAILED: INCOMPLETE}
-
 
 Watch = WatchSession | FollowedWatch
 
@@ -43,7 +41,7 @@ class WatchJob:
     """A watch and its outputs.
 
     `file` is read again at SIGHUP, or by a key of the screen; None for a watch of the command line. `publishing`
-    says where metrics go; None for nowhere. With `is_followed` it shows the watch of another process.
+    is the destination of the metrics, or None. With `is_followed` it shows the watch of another process.
     """
 
     plan: WatchPlan
@@ -120,7 +118,7 @@ class _Signals:
 
 
 async def _watch(job: WatchJob, log: RunLog) -> int:
-    """Return the exit status: that of the signal that ended the watch; of `--once` that of the worst verdict."""
+    """Return the exit status: the signal's if one ended the watch, with `--once` the worst verdict's."""
     signals = _Signals(job)
     try:
         with handle_signals(signals.receive):
@@ -164,7 +162,7 @@ async def _print_lines(job: WatchJob, session: Watch) -> int:
     async for event in session:
         show(event)
         if isinstance(event, CheckEnded) and event.decides:
-            worst = max(worst, _STATUS[event.result.verdict])
+            worst = max(worst, exit_status(event.result.word))
         elif isinstance(event, CheckSkipped):
             worst = max(worst, INCOMPLETE)
     return worst
@@ -193,7 +191,7 @@ def _show_json(event: WatchEvent) -> None:
 
 
 class _Lines:
-    """The events as lines for a person on stdout."""
+    """Prints the events as readable lines on stdout."""
 
     def __init__(self, session: Watch) -> None:
         self._session = session
@@ -214,16 +212,14 @@ async def publish_watch(plan: "PublishingPlan | None", watch: WatchSession) -> A
     if plan is None:
         yield None
         return
-    # Here: prometheus_client is needed only for metrics.
-    from ....metrics.exposition import encode
     from ....metrics.publication import open_publication
     from ....metrics.watch_metrics import read_watch
 
-    def render(accept: str) -> tuple[bytes, str]:
-        return encode(read_watch(watch.plan, watch.statuses, time.time()), accept)
+    def read() -> Iterator["Reading"]:
+        return read_watch(watch.plan, watch.statuses, time.time())
 
     group = {"instance": socket.gethostname(), "watch": watch.plan.name}
-    async with open_publication(plan, render, group, watch.report, keeps_file=True) as publication:
+    async with open_publication(plan, read, group, watch.report, keeps_file=True) as publication:
         watch.events.subscribe(lambda event: publication.changed(is_result=_is_result(event)))
         yield publication.url
 

@@ -1,6 +1,6 @@
 """A page that is open: the process of its app, and what goes between the two.
 
-Textual's driver for browsers (`textual.drivers.web_driver`) frames what it writes: a letter, a length of four
+Textual's driver for browsers (`textual.drivers.web_driver`) frames its output: a letter, a length of four
 bytes, the payload. It reads the same. The browser's messages are JSON lists: a name and its data.
 """
 
@@ -20,7 +20,7 @@ from ....engine.host.child_process import end_process
 from ....engine.model.errors import make_printable
 from .browser_page import BROWSER_DRIVER, DRIVER_VARIABLE
 
-MAX_MESSAGE_BYTES: Final = 1 << 20  # of the browser: a text that a person pastes
+MAX_MESSAGE_BYTES: Final = 1 << 20  # of the browser: a text that the user pastes
 _MAX_PACKET_BYTES: Final = 16 << 20  # of the app: a frame of a large screen has some 100 KiB
 _MAX_WAITING_BYTES: Final = 8 << 20  # of frames that the browser has not taken yet
 _MAX_CELLS: Final = 1_000
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 def clamp_cells(value: object, otherwise: int) -> int:
-    """Return a number of columns or rows as a browser names it, within what a screen can have."""
+    """Return a number of columns or rows as a browser names it, within the limits of a screen."""
     try:
         number = int(value) if isinstance(value, int | str) else otherwise
     except ValueError:
@@ -131,7 +131,7 @@ class BrowserSession:
         return None
 
     async def _read_app(self, process: asyncio.subprocess.Process) -> None:
-        """Take what the app draws, at once: an app that waited for a slow browser could not measure."""
+        """Take the frames of the app, at once: an app that waited for a slow browser could not measure."""
         output = process.stdout
         if output is None or not await _find_first_line(output):
             return
@@ -181,7 +181,7 @@ class BrowserSession:
             raise
 
     async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
-        """Keep the end of what the app writes to stderr: it explains an end."""
+        """Keep the end of the app's stderr: it explains an end."""
         while process.stderr is not None and (text := await process.stderr.read(_MAX_ERROR_BYTES)):
             self._errors += text
             del self._errors[:-_MAX_ERROR_BYTES]

@@ -1,7 +1,7 @@
 """Access to the page: the token in its path, and the checks of Host and Origin.
 
 The server listens on loopback alone. Three others still reach it there: another user of this host, a page of
-another origin in the person's browser, and somebody else's name that resolves to 127.0.0.1 (DNS rebinding). The
+another origin in the user's browser, and somebody else's name that resolves to 127.0.0.1 (DNS rebinding). The
 token is in the path and in no cookie, which a browser would send to every port of this host. Pure: knows no socket.
 """
 
@@ -53,7 +53,7 @@ class WebAccess:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(_TOKEN_BYTES), repr=False)
 
     def find_refusal(self, host: str, origin: str | None, token: str, *, is_websocket: bool) -> str | None:
-        """Return why a request is refused; None where it is answered.
+        """Return why a request is refused; None if it is answered.
 
         Args:
             host: the Host header.

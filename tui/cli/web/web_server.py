@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WebConfig:
-    """What is served: the arguments of `linkgauge` for each page, where, to whom, and how often at once."""
+    """The arguments of `linkgauge` for each page, the address, the visitors, and the most pages at once."""
 
     arguments: tuple[str, ...]
     port: int
@@ -192,7 +192,7 @@ async def _serve(config: WebConfig, listener: socket.socket) -> None:
         async with open_server(config, listener):
             place = config.access.public_url or f"http://{HOST}:{listener.getsockname()[1]}"
             emit_line(f"open {place}/{config.access.token}/")
-            emit_line("Whoever has this address can start tests as you. Ctrl-C ends the server and its pages.")
+            emit_line("Anybody with this address can start tests as you. Ctrl-C ends the server and its pages.")
             await stopped.wait()
 
 

@@ -173,8 +173,7 @@ def _latency(point: ResponsivenessPoint, value_ns: int | None) -> _Value:
 def _datagram_values(points: Sequence[DatagramPoint], content: PlotContent) -> list[_Value]:
     """Return the values of points: percent or milliseconds."""
     if content is PlotContent.LOSS:
-        shares = [point.lost_share for point in points]
-        values = [None if share is None else 100 * share for share in shares]
+        values = [point.lost_percent for point in points]
     elif content is PlotContent.JITTER:
         values = [point.jitter_ms for point in points]
     else:

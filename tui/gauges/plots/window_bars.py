@@ -5,7 +5,7 @@ from typing import Final
 
 from textual.content import Content
 
-from ....presets.diagnosis.bounds import FlowWindows
+from ....presets.diagnosis.window_bounds import FlowWindows
 from ...kit.drawing.canvas import bar
 from ...kit.drawing.styled_lines import cut_words
 from ...kit.drawing.styles import DIRECTION_STYLES, LOAD, MUTED

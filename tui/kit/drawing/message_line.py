@@ -15,7 +15,7 @@ from textual.notifications import Notification, Notify
 from textual.screen import Screen
 from textual.widgets import Static
 
-from .diff_compositor import DiffApp
+from .screen_diff import DiffApp
 from .styles import BAD, GOOD, SHORT
 
 _MARKS: Final = {"information": ("•", GOOD), "warning": ("▲", SHORT), "error": ("✗", BAD)}

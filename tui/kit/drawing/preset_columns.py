@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ....presets.sheet import Section, Sheet, SheetLine
+from ....presets.datasheet import Section, Sheet, SheetLine
 from ...words.numbers import sanitize
 
 _STYLES: Final = {"plain": "", "head": "dim", "result": "bold", "slip": "yellow", "note": "dim italic"}

@@ -66,7 +66,7 @@ class LineWidget(StyledWidget, Generic[V]):
 
     def redraw(self) -> None:
         """Draw, and repaint the lines that differ from those on the screen."""
-        width, height = self.size
+        width, height = self.scrollable_content_region.size
         before = self._lines
         self._lines = []
         if self.value is not None and width > 0 and height > 0:
@@ -90,7 +90,7 @@ class LineWidget(StyledWidget, Generic[V]):
 
     def render_line(self, y: int) -> Strip:
         """Return a line as it was last drawn, in the colours of the current theme."""
-        return self.to_strip(_at(self._lines, y), self.size.width)
+        return self.to_strip(_at(self._lines, y), self.scrollable_content_region.width)
 
     def on_resize(self, _event: Resize) -> None:
         """Fill the new size."""

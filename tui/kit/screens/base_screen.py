@@ -14,7 +14,7 @@ from ....engine.host.debug_log import LOG_VARIABLE
 from ...session.preferences import Preferences
 from ...words import numbers
 from ..actions import TEXT_ACTIONS, Marks, ScreenKind
-from ..drawing.diff_compositor import DiffScreen
+from ..drawing.screen_diff import DiffScreen
 from .feature_app import app_of
 
 _log = logging.getLogger(__name__)

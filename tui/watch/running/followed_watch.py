@@ -17,7 +17,7 @@ from typing import Final
 from ....engine.host.event_loop import call_in_thread
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
-from ....engine.results.run_log.claims import FOLDER, is_claimed
+from ....engine.results.run_log.process_locks import FOLDER, is_claimed
 from ....watch.events import ProbeEnded, WatchEvent, WatchNotice, WatchStarted
 from ....watch.peer_status import PeerStatus
 from ....watch.schedule import check_times, probe_times

@@ -20,7 +20,7 @@ from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SocketOptions
 from ....engine.near.connect import resolve_peer
-from ....engine.results.run_log.claims import open_lock_file
+from ....engine.results.run_log.process_locks import open_lock_file
 
 UNKNOWN_INTERFACE: Final = "unknown"
 _LOOPBACK: Final = "lo"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final
 
-from ....engine.model.capabilities import Feature, why_unavailable
+from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.errors import (
     ConnectionClosed,
     ConnectionTampered,

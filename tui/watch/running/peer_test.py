@@ -13,8 +13,9 @@ from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Reason
 from ....engine.model.plan import SECOND_NS
 from ....engine.near.connect import open_far_end
+from ....engine.results.measured_result import MeasuredResult
 from ....engine.results.run_log import RunLog
-from ....engine.results.run_result import MeasuredResult, RunResult
+from ....engine.results.run_result import RunResult
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....watch.events import CheckResult, CheckVerdict, Metric
@@ -26,7 +27,6 @@ from ...session.run_spec import Judging, Record, RunSpec
 
 _MARGIN_S: Final = 90.0  # to connect, to log in by ssh, to start workers, to wait for the last samples
 _STOPPED: Final = "the watch was ended"
-_BELOW: Final = {"short", "fail"}
 _GIGABYTE: Final = 1e9
 _MOST_LOST: Final = 0.999
 _log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ def result_of_run(run: RunResult, run_id: str) -> CheckResult:
         detail = text if run.reason.is_regular else run.detail or "the run did not finish"
         return CheckResult(CheckVerdict.FAILED, cost, detail=detail, run_id=run_id)
     return CheckResult(
-        CheckVerdict.BELOW if run.verdict in _BELOW else CheckVerdict.GOOD,
+        CheckVerdict.of_run(run.verdict),
         cost,
         tuple(_figures(run, run.total)),
         run.worst_percent,

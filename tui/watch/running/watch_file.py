@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ....engine.model.errors import PlanError, UnknownPreset, UsageError, explain_os_error, make_printable
-from ....engine.model.peer import IpVersion, Peer
+from ....engine.model.ip_address import IpVersion
+from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from ....engine.model.workload import Workload, all_workloads, workload_named
 from ....presets.auto_select import AUTO

@@ -17,7 +17,7 @@ from ....engine.host.event_loop import call_in_thread
 from ....engine.model.errors import RunLogFull, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
-from ....engine.results.run_log.claims import FOLDER, claim
+from ....engine.results.run_log.process_locks import FOLDER, claim
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
 from ....watch.data_budget import Shortage, expected_cost, find_shortage

@@ -1,4 +1,4 @@
-"""Limits of a real endpoint: whoever goes over one is told which, and everybody else is served."""
+"""Limits of a real endpoint: a client over one reads which, and all others are served."""
 
 import asyncio
 import socket
@@ -15,11 +15,11 @@ from linkgauge.engine.model.errors import PeerError, PeerRefused
 from linkgauge.engine.model.events import Ended, Reason
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import AuthContext, Peer, SharedKey
+from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, End, Plan
+from linkgauge.engine.model.shared_key import NEAR_ROLE, NONCE_BYTES, AuthContext, SharedKey
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import open_run
-from linkgauge.engine.protocol.auth import NEAR_ROLE, NONCE_BYTES
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Challenge, Hello, Introduction, Message, Open, Ping, Proof, Refuse
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
@@ -27,7 +27,7 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 from ...conftest import RATE_BIT_S
 from ...waiting import until
 
-# Run on the loop that endpoints have: what is refused does not depend on it.
+# Run on the loop that endpoints have: refusals do not depend on it.
 pytestmark = pytest.mark.loop("uvloop")
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ async def soon(awaitable: Awaitable[T]) -> T:
 
 
 def peer_of(endpoint: Endpoint) -> Peer:
-    """Return where an endpoint is."""
+    """Return the address of an endpoint."""
     return Peer(*endpoint.address)
 
 
@@ -126,8 +126,8 @@ async def wait_with_proof(endpoint: Endpoint, change: Callable[[Endpoint], None]
         link.send(Hello("ab" * NONCE_BYTES))
         assert isinstance(await link.receive(), Challenge)
         change(endpoint)
-        conversation = AuthContext(link.transcript)
-        link.authenticate_messages(KEY.derive_shared_secret(conversation))
+        conversation = AuthContext(link.machine.transcript)
+        link.machine.authenticate_frames(KEY.derive_shared_secret(conversation))
         link.send(Proof(KEY.prove(NEAR_ROLE, conversation).hex()))
         answer = await link.receive()
         while not isinstance(answer, Refuse):
@@ -161,7 +161,7 @@ async def test_a_client_that_waits_gets_no_run_by_an_earlier_key_or_list(
 
 
 async def test_excluded_addresses_take_no_pending_connection_and_no_descriptor_for_long(endpoint: Endpoint) -> None:
-    """However many there are: those who may connect are served."""
+    """However many there are, allowed clients are served."""
     endpoint.admission.limits = Limits(deny=("127.0.0.2/32",), pending=16)
     silent = [socket.create_connection(endpoint.address, 30, source_address=("127.0.0.2", 0)) for _ in range(300)]
     try:
@@ -174,7 +174,7 @@ async def test_excluded_addresses_take_no_pending_connection_and_no_descriptor_f
 
 @pytest.mark.every
 async def test_new_runs_wait_while_running_ones_exceed_the_rate_limit(endpoint: Endpoint) -> None:
-    """What goes on is not slowed down; once it has ended, the next is let in."""
+    """The current run is not slowed down; once it has ended, the next client is admitted."""
     endpoint.admission.limits = Limits(rate_bit_s=10**6)
     async with asyncio.timeout(30):
         async with open_run(Plan(duration_ns=None, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as first:
@@ -203,7 +203,7 @@ async def test_a_run_without_an_end_is_ended_at_the_longest_allowed_duration(
 
 
 async def test_a_missed_deadline_is_reported_by_name(endpoint: Endpoint) -> None:
-    """To who says nothing after the preamble, and to who was let in and asks for nothing."""
+    """To a client that is silent after the preamble, and to an admitted one that asks for nothing."""
     endpoint.admission.limits = Limits(handshake_s=1, idle_s=1)
     silent, idle = await asyncio.gather(
         answer_to(endpoint, encode_preamble(CONTROL_KIND)), answer_to(endpoint, GREETING, INTRODUCTION)

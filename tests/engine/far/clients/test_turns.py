@@ -1,4 +1,4 @@
-"""Which tests run side by side at an endpoint, who waits, and what the others carry."""
+"""Which tests run side by side at an endpoint, which wait, and what the others carry."""
 
 import asyncio
 
@@ -67,7 +67,7 @@ async def test_a_reader_counts_what_the_others_carry_between_two_calls() -> None
     await turns.take(client(idle), PLAN)
     other.received = 5_000
     reader = turn.read_others()
-    assert reader.take() == OtherTests()  # what it carried earlier is no sign that it still does
+    assert reader.take() == OtherTests()  # earlier bytes do not mean that it still carries any
     own.received, other.received, other.sent = 99, 6_000, 30
     assert reader.take() == OtherTests(1, 2, 1_000, 30)
     assert reader.take() == OtherTests(1, 2, 0, 0)  # a slow test moves nothing for a moment
@@ -130,7 +130,7 @@ async def test_an_exclusive_endpoint_has_one_test_at_a_time() -> None:
 
 
 async def test_those_that_wait_get_their_turns_in_order() -> None:
-    """One that is given up, or whose client leaves, holds nobody up."""
+    """A test that is given up, or whose client leaves, does not hold up others."""
     turns = Turns()
     turn = await turns.take(client(), PLAN)
     first, second, third = [await begin_waiting(turns, PATIENT) for _ in range(3)]

@@ -78,7 +78,7 @@ async def test_a_probe_is_echoed_with_the_times_of_its_arrival_and_its_answer(sc
 
 
 async def test_the_arrival_is_the_kernels_and_not_that_of_the_process(scene: Scene) -> None:
-    """What the endpoint's process does meanwhile is no latency of the link."""
+    """A delay of the endpoint's process does not count as latency of the link."""
     scene.near.send(ProbeDatagram(1, 1).pack(SECRET))
     sent_ns = time.monotonic_ns()
     time.sleep(0.1)  # noqa: ASYNC251 - the loop is held up
@@ -134,7 +134,7 @@ async def test_a_flood_gets_a_bounded_number_of_echoes_and_leaves_the_loop_its_t
 
 
 async def test_it_outlives_a_near_end_that_has_gone() -> None:
-    """What it cannot deliver is refused; it closes when the run does."""
+    """An echo that cannot be delivered is refused; it closes when the run does."""
     made = Scene("127.0.0.1", 1_000)
     try:
         address = made.near.getsockname()

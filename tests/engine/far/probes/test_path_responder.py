@@ -1,4 +1,4 @@
-"""The far end's part in measuring a path's MTU: it answers who has the session's secret, and not without end."""
+"""The far end's part in measuring a path's MTU: it answers the holder of the session's secret, within bounds."""
 
 import asyncio
 import socket
@@ -64,7 +64,7 @@ async def test_it_accepts_reports_what_arrived_and_sends_what_is_asked_for(
 
 
 async def test_a_request_without_the_secret_gets_nothing(sockets: tuple[socket.socket, socket.socket]) -> None:
-    """Whoever forges the client's address cannot have it flooded."""
+    """A forger of the client's address cannot have it flooded."""
     near, far = sockets
     responder = PathResponder(far, SPEC)
     try:

@@ -15,8 +15,8 @@ from linkgauge.engine.model.plan import (
     Plan,
     ResponsivenessTest,
 )
-from linkgauge.engine.protocol.auth import RunSecret, TicketCheck, Tickets
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED, DataHello
+from linkgauge.engine.protocol.tokens import RunSecret, TicketCheck, Tickets
 
 PLAN = Plan(probe=True, responsiveness=ResponsivenessTest.PHASES)
 SECRET = RunSecret(b"shared", b"nonce", b"open")
@@ -62,14 +62,14 @@ async def answer(responders: ProbeResponders, hello: DataHello) -> bytes:
 
 
 async def test_each_handshake_gets_one_byte_and_its_connection_is_closed() -> None:
-    """Also where a later one has overtaken it."""
+    """Even if a later one has overtaken it."""
     responders = make_responders()
     for serial in (1, 3, 2, 500):
         assert await answer(responders, handshake(serial)) == DATA_ACCEPTED
 
 
 async def test_a_token_is_valid_once_for_its_serial_and_in_its_run() -> None:
-    """Whoever has read one can do nothing with it."""
+    """A thief who has read one can do nothing with it."""
     responders = make_responders()
     await answer(responders, handshake(5))
     for hello in (handshake(5), handshake(6, token_serial=5), handshake(7, OTHER_SECRET), handshake(0)):
@@ -129,5 +129,5 @@ async def test_the_datagram_probe_has_one_socket_whose_token_is_valid_once() -> 
     ("limits", "echoes_s"), [({}, 150), ({"udp_packets_s": 7}, 7), ({"udp_rate_bit_s": 1_000}, 2)]
 )
 def test_limits_of_datagrams_hold_for_echoes(limits: dict[str, object], echoes_s: int) -> None:
-    """An operator who allows few datagrams sends few."""
+    """An endpoint whose operator allows few datagrams sends few."""
     assert make_responders(limits=Limits().with_changes(limits))._echoes_s == echoes_s

@@ -1,4 +1,4 @@
-"""An interface of the test's own, with a queue, in a network namespace that lasts as long as one program."""
+"""An interface for one test, with a queue, in a network namespace that lasts as long as one program."""
 
 import os
 import shutil

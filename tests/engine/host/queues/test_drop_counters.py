@@ -1,4 +1,4 @@
-"""Packets that the kernel drops: what it writes about them, and real sockets and queues that drop some."""
+"""Packets that the kernel drops: its counters in /proc, and real sockets and queues that drop some."""
 
 import json
 import socket
@@ -54,7 +54,7 @@ def test_the_drops_of_the_cores_queues_are_summed_over_cores() -> None:
 
 
 def test_a_counter_of_32_bits_goes_on_where_it_wraps_and_where_it_begins_anew() -> None:
-    """What was counted before the first reading is not part of the total."""
+    """The count before the first reading is not part of the total."""
     total = WrappingTotal()
     assert total.total is None
     rises: list[int | None] = []
@@ -130,7 +130,7 @@ QUEUE: Final = textwrap.dedent("""
 
 @needs_interface
 def test_packets_that_the_interfaces_queue_drops_are_counted() -> None:
-    """UDP tells the sender nothing of them, unless it asks."""
+    """UDP does not report them to a sender that does not ask."""
     done = run_within(QUEUE, "tc qdisc add dev near0 root tbf rate 1mbit burst 3000 limit 6000")
     assert done.returncode == 0, done.stderr
     readings: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]

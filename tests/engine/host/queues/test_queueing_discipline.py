@@ -1,4 +1,4 @@
-"""What waits in the queueing discipline of an interface: real ones of every kind, and what tc(8) reads of them."""
+"""The backlog of an interface's queueing discipline: real ones of every kind, compared with tc(8)."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ OTHER_LINK: Final = (
     "ip link set other1 up",
 )
 SLOW: Final = "tbf rate 8kbit burst 3000 limit 40000"  # a packet a second: nothing moves while it is read
-# Forty packets of 1,042 bytes for a queue; what tc(8) and the kernel's own dump say of the same moment.
+# Forty packets of 1,042 bytes for a queue; tc(8) and the kernel's own dump at the same moment.
 QUEUE: Final = textwrap.dedent("""
     import json, socket, subprocess, sys
     from linkgauge.engine.host.queues.queueing_discipline import read_queue_counts
@@ -33,7 +33,7 @@ QUEUE: Final = textwrap.dedent("""
 
 
 def read_within(*lines: str) -> tuple[dict[str, int] | None, list[dict[str, Any]]]:
-    """Return what is read of an interface with packets in its queue, and what tc(8) shows of it."""
+    """Return this module's and tc(8)'s reading of an interface with packets in its queue."""
     done = run_within(QUEUE, *OTHER_LINK, *lines)
     if "kind is unknown" in done.stderr:
         pytest.skip(f"this kernel lacks one of {', '.join(lines)}")
@@ -75,13 +75,13 @@ def test_each_byte_is_counted_once_whatever_the_tree(lines: list[str]) -> None:
     packets = counts["backlog_bytes"] / 1_042
     assert packets == round(packets)
     assert 20 <= packets <= 49
-    assert abs(counts["backlog_bytes"] - root["backlog"]) <= 2 * 1_042  # what was sent in between
+    assert abs(counts["backlog_bytes"] - root["backlog"]) <= 2 * 1_042  # packets that were sent in between
     assert counts["dropped"] == root["drops"]
 
 
 @needs_interface
 def test_an_interface_without_a_queue_holds_nothing() -> None:
-    """That of a veth until somebody gives it one; and the queues of others are not its own."""
+    """A veth has none at first; and the queues of other interfaces are not its own."""
     counts, _ = read_within("tc qdisc add dev other0 root pfifo")
     assert counts == {"backlog_bytes": 0, "dropped": 0}
 

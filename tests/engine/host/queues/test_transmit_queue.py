@@ -1,4 +1,4 @@
-"""What waits at an interface during an interval: made-up readings, and a real queue that fills and drains."""
+"""The queue at an interface during an interval: made-up readings, and a real queue that fills and drains."""
 
 import json
 import textwrap
@@ -67,7 +67,7 @@ def take(feed: Feed) -> QueueSample | None:
 
 @pytest.mark.parametrize("feed", [(reading(0, 7), reading(3_000, 7, 600), reading(900, 12, 0))], indirect=True)
 def test_a_sample_has_the_means_the_most_and_what_was_dropped_meanwhile(feed: Feed) -> None:
-    """What had been dropped before the first reading does not count."""
+    """Drops before the first reading do not count."""
     assert take(feed) == QueueSample(3, 1_300, 3_000, 5, 300)
 
 
@@ -85,7 +85,7 @@ def test_an_interface_that_tells_nothing_has_no_sample(feed: Feed) -> None:
 
 @pytest.mark.parametrize("feed", [(QueueReading(None, 64_000),)], indirect=True)
 def test_a_driver_may_tell_what_its_queueing_discipline_does_not(feed: Feed) -> None:
-    """Each is known or unknown by itself."""
+    """Each is known or unknown independently."""
     assert take(feed) == QueueSample(1, None, None, None, 64_000)
 
 
@@ -99,7 +99,7 @@ def test_the_loopback_interface_has_nothing_to_read() -> None:
 
 
 def write_limits(folder: Path, *queues: tuple[int, int]) -> None:
-    """Write a driver's limits as /sys shows them: for each queue what is in flight, and its limit."""
+    """Write a driver's limits as /sys shows them: for each queue the bytes in flight, and its limit."""
     for number, (inflight, limit) in enumerate(queues):
         queue = folder / f"queues/tx-{number}/byte_queue_limits"
         queue.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def write_limits(folder: Path, *queues: tuple[int, int]) -> None:
 
 
 def test_the_bytes_in_a_driver_are_those_of_all_its_queues(tmp_path: Path) -> None:
-    """An idle driver has none; one without limits does not tell."""
+    """An idle driver has none; of a driver without limits they are unknown."""
     write_limits(tmp_path, (0, 0), (0, 0))
     limits = ByteQueueLimits(tmp_path)
     assert limits.read() is None

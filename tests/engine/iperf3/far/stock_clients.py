@@ -112,7 +112,7 @@ async def serve(
 
 @dataclass
 class Outcome:
-    """What a client printed, and its exit status."""
+    """A client's output and exit status."""
 
     status: int
     document: dict[str, Any]
@@ -151,7 +151,7 @@ async def run_client(port: int, *options: str, host: str = "127.0.0.1") -> Outco
 
 
 class RawClient:
-    """A client that sends what a test tells it to send."""
+    """A client that sends the bytes of a test."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, cookie: bytes) -> None:
         self.reader, self.writer, self.cookie = reader, writer, cookie

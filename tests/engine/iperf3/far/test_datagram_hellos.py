@@ -5,12 +5,12 @@ import select
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.iperf3.far import client_test
+from linkgauge.engine.iperf3.far import run as far_run
 from linkgauge.engine.iperf3.far.datagram_hellos import DatagramHellos
+from linkgauge.engine.iperf3.far.run import ClientTest
 from linkgauge.engine.iperf3.protocol.datagrams import HELLO, OLD_HELLO, OLD_REPLY, REPLY
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
@@ -23,12 +23,17 @@ ADDRESSES = [("127.0.0.1", "127.0.0.1"), (None, "127.0.0.1"), (None, "::1"), (No
 UDP = {"tcp": False, "udp": True, "len": 1000, "bandwidth": 10**7}
 
 
-class Streams:
-    """A test that takes so many sockets."""
+class Streams(ClientTest):
+    """A test that takes a number of sockets, without a client."""
 
     def __init__(self, count: int) -> None:
-        self.count = self.stream_count = count
+        self.count = count
         self.sockets: list[socket.socket] = []
+
+    @property
+    def stream_count(self) -> int:
+        """The number of sockets."""
+        return self.count
 
     @property
     def takes_streams(self) -> bool:
@@ -46,11 +51,6 @@ class Streams:
         """Close all sockets."""
         for sock in self.sockets:
             sock.close()
-
-
-def take(count: int) -> Any:
-    """Return a test that takes so many sockets, for an UDP port that wants a whole one."""
-    return Streams(count)
 
 
 @asynccontextmanager
@@ -86,7 +86,7 @@ async def test_a_hello_of_each_version_opens_a_stream_from_the_address_it_was_se
 ) -> None:
     """The reply comes from the address that the hello went to: the client's socket is connected to it."""
     async with open_hellos(bind) as (hellos, port, log):
-        test = take(3)
+        test = Streams(3)
         clients = [make_client(host, port) for _ in range(3)]
         source = clients[0].getsockname()[0]
         async with hellos.take_turn(source, test):
@@ -107,7 +107,7 @@ async def test_a_hello_of_each_version_opens_a_stream_from_the_address_it_was_se
 async def test_a_hello_that_comes_twice_or_from_a_stranger_opens_nothing() -> None:
     """A second stream would be in the place of one that comes later."""
     async with open_hellos("127.0.0.1") as (hellos, port, log):
-        test, client, stranger = take(2), make_client("127.0.0.1", port), socket.socket(type=socket.SOCK_DGRAM)
+        test, client, stranger = Streams(2), make_client("127.0.0.1", port), socket.socket(type=socket.SOCK_DGRAM)
         stranger.bind(("127.0.0.3", 0))
         async with hellos.take_turn("127.0.0.1", test):
             stranger.sendto(HELLO, ("127.0.0.1", port))
@@ -155,7 +155,7 @@ async def test_tests_of_one_client_open_their_streams_in_turn_and_others_do_not_
         first_may_go = asyncio.Event()
 
         async def hold(client: str, name: str, until: asyncio.Event | None = None) -> None:
-            async with hellos.take_turn(client, take(1)):
+            async with hellos.take_turn(client, Streams(1)):
                 order.append(name)
                 if until is not None:
                     await until.wait()
@@ -174,7 +174,7 @@ async def test_a_hello_that_is_lost_ends_its_test_and_lets_the_next_one_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A firewall that lets no UDP through, and a client that does not need it."""
-    monkeypatch.setattr(client_test, "STREAMS_DEADLINE_S", 0.3)
+    monkeypatch.setattr(far_run, "STREAMS_DEADLINE_S", 0.3)
     async with serve() as scene:
         silent, other = await RawClient.connect(scene.port), await RawClient.connect(scene.port)
         await silent.send_parameters(**UDP)

@@ -1,4 +1,4 @@
-"""What a client's request means: the workers of its test. test_service.py has the refusals, with real clients."""
+"""A client's request: the workers of its test. test_service.py has the refusals, with real clients."""
 
 from dataclasses import replace
 

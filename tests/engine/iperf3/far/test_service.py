@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.event_log import MAX_SOURCES
-from linkgauge.engine.iperf3.protocol.auth import UserList, hash_password, make_token
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
+from linkgauge.engine.iperf3.protocol.users import UserList, hash_password, make_token
 from linkgauge.engine.model.limits import Limits
 
 from ...iperf3_peer import needs_iperf3
@@ -205,7 +205,7 @@ async def test_a_client_may_come_back_as_soon_as_its_test_is_over() -> None:
 
 
 async def test_strangers_of_a_service_with_users_take_no_clients_place() -> None:
-    """They are refused by the number that says why, and the log has the reason. A user's test runs."""
+    """They are refused by the number for the reason, which the log has as well. A user's test runs."""
     users = UserList({"mario": hash_password("mario", "rossi")}, private_pem(server_key()))
     async with serve(limits=Limits(clients=1, clients_per_address=1), users=users) as scene:
         strangers = [await RawClient.connect(scene.port) for _ in range(3)]
@@ -268,7 +268,7 @@ async def _refused_by(port: int, **changes: Any) -> int:
 
 
 async def test_parameters_that_no_test_can_have_are_refused_by_number() -> None:
-    """Whatever a client of this protocol sends in the place of parameters."""
+    """Anything that a client of this protocol sends in the place of parameters."""
     async with serve() as scene:
         for changes, number in (
             ({"parallel": 10**9}, ErrorNumber.STREAMS),
@@ -366,7 +366,7 @@ async def test_a_stream_comes_from_the_address_of_its_client_only() -> None:
 
 
 async def test_silent_connections_at_its_port_take_no_place_of_linkgauges_own_clients() -> None:
-    """Nor the other way round; one that makes room is told that the server is busy, as iperf3 says it."""
+    """Nor the other way round; one that makes room receives iperf3's "server is busy"."""
     async with serve(limits=Limits(pending=16, handshake_s=60)) as scene:
         async with asyncio.timeout(DEADLINE_S):
             waiting = await asyncio.open_connection(*scene.endpoint.address)

@@ -140,7 +140,7 @@ async def run_against(script: list[Step], **more: Any) -> list[Event]:
 async def test_a_server_that_breaks_off_before_the_test_is_explained(
     script: list[Step], kind: type[PeerError], words: str
 ) -> None:
-    """In each state: what it said, and what to do."""
+    """In each state: the server's reason, and a remedy."""
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(kind, match=words):
             await run_against(script)

@@ -46,7 +46,7 @@ def totals_of(events: list[Event]) -> dict[tuple[Direction, int], SessionTotal]:
 
 
 def near_bytes(events: list[Event], flow: Direction, session: int, end: End = End.NEAR) -> int:
-    """Return what the samples of an end have of a session after the warm-up."""
+    """Return a session's bytes after the warm-up in the samples of an end."""
     return sum(
         part.bytes
         for event in events
@@ -61,7 +61,7 @@ def near_bytes(events: list[Event], flow: Direction, session: int, end: End = En
 async def test_a_stock_server_carries_each_direction_and_its_results_agree_with_the_samples(
     record: Recorder, direction: Direction, sessions: int, version: int
 ) -> None:
-    """Sessions have the numbers of their streams: what one end counts of each is what the other one counts."""
+    """Sessions have the numbers of their streams: both ends count the same for each."""
     host = HOSTS[version]
     async with stock_server(host) as port:
         recorded = await record(plan_of(direction, sessions), peer_at(port, host))
@@ -134,7 +134,7 @@ async def test_the_warmup_is_whole_seconds_and_in_neither_ends_result(
 
 @pytest.mark.parametrize("direction", list(Direction))
 async def test_a_number_of_bytes_ends_the_run_with_all_of_them(record: Recorder, direction: Direction) -> None:
-    """Both ends count at least as many. What is sent is whole blocks: servers since 3.16 count no part of one."""
+    """Both ends count at least as many. Blocks are sent whole: servers since 3.16 do not count a part of one."""
     limit = 40 * 131_072 - 7
     plan = plan_of(direction, duration_ns=None, bytes_limit=limit, warmup_ns=0)
     async with stock_server() as port:
@@ -172,7 +172,7 @@ async def test_the_end_of_a_server_is_reported_at_once(
 async def test_a_server_that_stands_still_is_lost_and_the_run_says_what_is_missing(
     record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it got at the end is unknown; a warning says that its results are missing."""
+    """Its final count is unknown; a warning says that its results are missing."""
     monkeypatch.setattr(iperf3_run, "FINISH_DEADLINE_S", 0.3)
     async with stock_server_process() as (port, process):
 
@@ -234,7 +234,7 @@ async def test_the_person_stops_a_test_without_end_and_has_the_results(record: R
 
 
 async def test_options_of_sockets_reach_both_ends(record: Recorder) -> None:
-    """Window, MSS, congestion control and DSCP are what this end's kernel grants, and the server takes them."""
+    """This end's kernel grants window, MSS, congestion control and DSCP, and the server takes them."""
     options = SocketOptions(congestion="reno", mss_bytes=1_000, dscp=10, nodelay=True, source="127.0.0.1")
     plan = replace(plan_of(socket=options), settings=Settings(Direction.DUPLEX, window_bytes=65_536))
     async with stock_server() as port:
@@ -256,7 +256,7 @@ async def test_a_plan_that_iperf3_cannot_carry_out_opens_nothing() -> None:
 
 
 async def test_a_query_touches_no_server() -> None:
-    """A server would take a connection for a test: the route alone tells the interface of this end."""
+    """A server would take a connection for a test: the route alone shows the interface of this end."""
     ends = await query_ends(peer_at(9))
     assert ends.near.nic is not None
     assert ends.near.nic.sort == "loopback"

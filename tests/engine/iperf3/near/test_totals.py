@@ -99,7 +99,7 @@ def test_a_sending_server_reports_retransmits_if_it_knows_them(has_retransmits: 
 
 
 def test_results_without_the_streams_of_the_test_are_no_totals() -> None:
-    """A server that names other streams, or none, says nothing of this test."""
+    """A server that names other streams, or none, has no result for this test."""
     counts = NearCounts()
     assert build_totals(EndResults(()), counts, STREAMS[OUT], is_datagram=False) is None
     assert build_totals(EndResults((StreamResult(2, 5),)), counts, STREAMS[OUT], is_datagram=False) is None

@@ -1,4 +1,4 @@
-"""Any JSON value, and numbers that are none."""
+"""Any JSON value, and numbers that JSON lacks."""
 
 from hypothesis import strategies as st
 

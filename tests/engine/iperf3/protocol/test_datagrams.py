@@ -28,7 +28,7 @@ def test_each_hello_has_its_reply(hello: bytes, reply: str) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"987", b"98765", OLD_HELLO, bytes(12)])
 def test_other_datagrams_are_no_reply(data: bytes) -> None:
-    """Payload that comes early is none, either."""
+    """Payload that comes early is not one, either."""
     assert not is_reply(data)
 
 

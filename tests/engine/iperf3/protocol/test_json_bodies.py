@@ -1,4 +1,4 @@
-"""JSON documents of iperf3: whatever comes is a value or a protocol error."""
+"""JSON documents of iperf3: any bytes are a value or a protocol error."""
 
 import json
 

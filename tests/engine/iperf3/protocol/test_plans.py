@@ -15,7 +15,7 @@ DIRECTIONS = list(Direction)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("sessions", [1, 4])
 def test_a_plan_of_tcp_comes_back_from_its_parameters(direction: Direction, sessions: int) -> None:
-    """What both know of: direction, sessions, window, block, rate, socket options, mode."""
+    """The common options: direction, sessions, window, block, rate, socket options, mode."""
     plan = Plan(
         Settings(direction, sessions, 65_536),
         duration_ns=5 * SECOND_NS,
@@ -34,7 +34,7 @@ def test_a_plan_of_tcp_comes_back_from_its_parameters(direction: Direction, sess
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_a_plan_of_udp_comes_back_from_its_parameters(direction: Direction) -> None:
-    """The rate is that of all sessions in the plan, and of one in the parameters."""
+    """The rate is for all sessions in the plan, and for one in the parameters."""
     settings = Settings(direction, 2, rate_bit_s=10_000_000, datagram_bytes=1_200)
     plan = Plan(settings, Workload.UDP, 2 * SECOND_NS, 0, socket=SocketOptions(dscp=8))
     parameters = parameters_of(plan)

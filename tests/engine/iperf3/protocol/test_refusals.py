@@ -6,7 +6,7 @@ from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber, explain_numbe
 
 @pytest.mark.parametrize("number", ErrorNumber)
 def test_every_number_has_a_sentence(number: ErrorNumber) -> None:
-    """A refusal without a text of its own has it."""
+    """A refusal without its own text has it."""
     assert not explain_number(number).startswith("iperf3 error")
     assert str(refuse_by_number(number)) == explain_number(number)
 

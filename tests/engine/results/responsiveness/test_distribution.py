@@ -23,7 +23,7 @@ def middle(time_ms: float) -> int:
 
 
 def counted(*groups: tuple[float, int]) -> dict[int, float]:
-    """Return times in milliseconds, so many of each."""
+    """Return counted times in milliseconds."""
     return {bucket_of(round(time_ms * MS)): count for time_ms, count in groups}
 
 
@@ -35,7 +35,7 @@ def test_a_slow_second_counts_as_much_as_a_fast_one() -> None:
     assert mean_ns(counts) == pytest.approx((100 * middle(1) + 2 * middle(500)) / 102)
 
 
-def test_a_lost_request_is_no_part_of_the_mean() -> None:
+def test_a_lost_request_is_left_out_of_the_mean() -> None:
     """It waits for TCP's timer; the percentile still knows of it."""
     latency = probe_latency(counted((20, 39), (1_000, 1)), "request")
     assert latency is not None
@@ -45,7 +45,7 @@ def test_a_lost_request_is_no_part_of_the_mean() -> None:
 
 
 def test_datagrams_count_one_by_one_and_all() -> None:
-    """They are sent at their pace whatever their latency."""
+    """They are sent at their pace, at any latency."""
     latency = probe_latency(counted((20, 39), (1_000, 1)), "datagram")
     assert latency is not None
     assert latency.mean_ns == pytest.approx((39 * middle(20) + middle(1_000)) / 40)
@@ -56,7 +56,7 @@ def test_of_five_times_a_quarter_of_the_slowest_is_left_out() -> None:
     assert without_slowest(counted((10, 4), (90, 1)))[bucket_of(90 * MS)] == pytest.approx(0.75)
 
 
-def test_of_nothing_nothing_is_known() -> None:
+def test_without_times_everything_is_unknown() -> None:
     """None, and not 0."""
     assert latency_of({}) is None
     assert mean_ns(without_slowest({})) is None
@@ -65,7 +65,7 @@ def test_of_nothing_nothing_is_known() -> None:
 
 @given(COUNTS)
 def test_the_rest_has_95_percent_and_no_longer_times(counts: dict[int, float]) -> None:
-    """Whatever the counts."""
+    """For any counts."""
     rest = without_slowest(counts)
     assert sum(rest.values()) == pytest.approx(0.95 * sum(counts.values()))
     assert all(0 < rest[bucket] <= counts[bucket] for bucket in rest)

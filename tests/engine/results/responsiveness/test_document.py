@@ -12,10 +12,10 @@ from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
 from linkgauge.engine.results.json_document import encode
 from linkgauge.engine.results.json_stream import end_line, event_lines
 from linkgauge.engine.results.meter import Meter, replay
-from linkgauge.engine.results.run_log.listing import digest_row, read_digest
+from linkgauge.engine.results.run_log.run_brief import brief_row, read_brief
 from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.sample_merging import SampleMerger
-from linkgauge.presets.latency_limit import LatencyLimit, limit_figures
+from linkgauge.presets.verdict import LatencyLimit, limit_figures
 from linkgauge.tui.words.comparison import comparison_json, figure_rows, plan_rows
 
 from .... import json_schemas
@@ -112,12 +112,12 @@ def test_a_file_of_an_older_version_is_continued_with_its_own_columns(tmp_path: 
 
 def test_the_list_of_runs_has_grade_and_rise() -> None:
     """A run of another kind has neither."""
-    digest = read_digest(digest_row(document_of(RUN)))
-    assert digest.plan.responsiveness == "phases"
-    assert digest.responsiveness is not None
-    assert digest.responsiveness.grade == "A"
-    assert digest.responsiveness.rise_ms == pytest.approx(24, rel=0.02)
-    assert read_digest(digest_row(encode(RunResult.of_run(Meter().summary())))).responsiveness is None
+    brief = read_brief(brief_row(document_of(RUN)))
+    assert brief.plan.responsiveness == "phases"
+    assert brief.responsiveness is not None
+    assert brief.responsiveness.grade == "A"
+    assert brief.responsiveness.rise_ms == pytest.approx(24, rel=0.02)
+    assert read_brief(brief_row(encode(RunResult.of_run(Meter().summary())))).responsiveness is None
 
 
 def compared(first: Link, second: Link) -> Comparison:

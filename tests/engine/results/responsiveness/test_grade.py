@@ -20,6 +20,6 @@ def test_each_limit_belongs_to_the_grade_below(rise_ms: float, grade: Grade) -> 
 
 
 def test_a_grade_is_worse_than_those_before_it() -> None:
-    """And not than itself."""
+    """But not than itself."""
     for place, grade in enumerate(GRADES):
         assert [is_worse(grade, other) for other in GRADES] == [other < place for other in range(len(GRADES))]

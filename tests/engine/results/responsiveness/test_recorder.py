@@ -80,7 +80,7 @@ def test_a_load_of_one_kind_alone_has_a_grade_too(direction: Direction) -> None:
     assert result.round_trips == load_of(result, direction).round_trips
 
 
-def test_what_a_queue_holds_counts_from_when_it_was_full() -> None:
+def test_a_queue_counts_from_when_it_was_full() -> None:
     """It fills for five of eight seconds, and the mean of all of them would be too small."""
     load = load_of(result_of(Link(lambda _, at_s: min(200.0, 40 * at_s), phases=(OUT,), phase_s=8)), OUT)
     assert 4.4 * SECOND_NS <= load.measured_ns <= 5 * SECOND_NS
@@ -114,7 +114,7 @@ def test_the_first_second_of_a_load_never_counts() -> None:
 
 
 def test_without_datagrams_latency_is_that_of_requests_by_time() -> None:
-    """A tenth of the probes is as good, as long as each counts with its time."""
+    """A tenth of the probes is enough, because each counts with its time."""
     result = result_of(Link(steady(100, 3), has_datagrams=False))
     assert result.probe == "request"
     assert load_of(result, OUT).rise_ns == pytest.approx(100 * MS, rel=CLOSE)
@@ -137,8 +137,8 @@ def with_idle(link: Link, sent: int, answered: int) -> list[Event]:
 @pytest.mark.parametrize(
     ("answered", "probe"), [(200, "datagram"), (180, "datagram"), (179, "request"), (0, "request")]
 )
-def test_datagrams_tell_latency_where_nine_of_ten_come_back(answered: int, probe: str) -> None:
-    """Else a firewall or a policer has a hand in it."""
+def test_datagrams_tell_latency_if_nine_of_ten_come_back(answered: int, probe: str) -> None:
+    """Otherwise a firewall or a policer may drop them."""
     link = Link(steady(20, 20))
     assert result_of(link, with_idle(link, 200, answered)).probe == probe
 
@@ -172,7 +172,7 @@ def without_datagrams(events: list[Event], since: Direction, sent: int | None) -
 @pytest.mark.parametrize("sent", [20, None])
 @pytest.mark.parametrize("since", list(Direction))
 def test_all_loads_have_the_same_probe_even_if_datagrams_stop_coming(since: Direction, sent: int | None) -> None:
-    """Requests then tell the latency of all, so that the loads can be compared."""
+    """Then requests give the latency of all loads, so that these can be compared."""
     result = result_of(Link(), without_datagrams(Link(steady(40, 8)).events(), since, sent))
     assert result.probe == "request"
     assert [load.rise_ns for load in result.loads] == [
@@ -227,7 +227,7 @@ def test_the_far_end_adds_nothing_after_the_near_ends_last_sample() -> None:
 @pytest.mark.every
 @given(st.data())
 def test_samples_that_are_missing_or_out_of_order_never_break_it(data: st.DataObject) -> None:
-    """A machine that was busy skips some, and what comes out of order is left out by the meter."""
+    """A busy machine skips some, and the meter leaves out samples that are out of order."""
     events = Link(steady(40, 8), phase_s=2.4).events()
     keep = data.draw(st.lists(st.booleans(), min_size=len(events), max_size=len(events)))
     kept: list[Event] = [events[0]]
@@ -260,7 +260,7 @@ def test_more_sessions_in_the_same_direction_are_the_same_load() -> None:
     assert load_of(result, OUT).start_ns == 0
 
 
-def test_what_waits_at_the_senders_is_a_mean_over_the_measured_time() -> None:
+def test_the_queues_at_the_senders_are_means_over_the_measured_time() -> None:
     """40 ms at 99.7 Mb/s are 499 kB in the queueing discipline; 20 kB in the sockets."""
     load = load_of(result_of(Link(steady(40, 8), local=1.0)), DUPLEX)
     near, far = load.queues
@@ -273,7 +273,7 @@ def test_what_waits_at_the_senders_is_a_mean_over_the_measured_time() -> None:
     assert near.driver_bytes is None
 
 
-def test_without_readings_nothing_is_known_of_a_senders_queue() -> None:
+def test_without_readings_a_senders_queue_is_unknown() -> None:
     """None, and not 0."""
     [near] = load_of(result_of(Link(steady(40, 8), has_queue_readings=False)), OUT).queues
     assert near.backlog_bytes is None

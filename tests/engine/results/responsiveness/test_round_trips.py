@@ -9,7 +9,7 @@ SECOND = 1_000 * MS
 
 
 def counted(*groups: tuple[float, int]) -> dict[int, float]:
-    """Return times in milliseconds, so many of each."""
+    """Return counted times in milliseconds."""
     counts: dict[int, float] = {}
     for time_ms, count in groups:
         bucket = bucket_of(round(time_ms * MS))

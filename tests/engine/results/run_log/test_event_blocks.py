@@ -38,7 +38,7 @@ def test_a_block_of_few_events_is_as_good_as_one_of_many(count: int) -> None:
 
 @pytest.mark.parametrize("has_probe", [False, True])
 def test_samples_take_a_twentieth_of_their_text(has_probe: bool) -> None:
-    """Also those with a latency histogram, whose lists differ in length."""
+    """Even with a latency histogram, whose lists differ in length."""
     texts = sample_texts(512, has_probe=has_probe)
     block = pack_events(texts)
     assert unpack_events(block) == texts

@@ -1,4 +1,4 @@
-"""Journals: what is appended stays, in order, whoever dies; what is old goes."""
+"""Journals: entries stay, in order, even if a process dies; old ones are pruned."""
 
 import signal
 import sqlite3
@@ -25,7 +25,7 @@ for count in range(int(sys.argv[3])):
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Return where a run log will be."""
+    """Return the path of a run log that does not exist yet."""
     return tmp_path / "data" / RUN_LOG_FILE_NAME
 
 
@@ -68,7 +68,7 @@ def test_two_processes_append_to_one_journal_and_nothing_is_lost(path: Path) -> 
 
 
 def test_an_entry_that_was_appended_survives_kill_9(path: Path) -> None:
-    """What the process has said is in the file, and at most the entry that was under way besides."""
+    """The file has every entry that the process has reported, and at most one more."""
     for wanted in (1, 5, 20):
         before = len(_texts(path))
         child = start_child(APPENDER, path, "a", 10_000)
@@ -99,7 +99,7 @@ def test_pruning_deletes_what_is_older_and_no_number_comes_again(path: Path) -> 
 
 
 def test_a_deleted_journal_leaves_the_runs(path: Path) -> None:
-    """And deleted runs leave the journal."""
+    """Deleting runs does not change the journal."""
     with RunLog.open(path.parent) as log, Journal(path, "watch-a") as journal:
         write_run(log, "r1", ENDED, document={})
         write_run(log, "r2", ENDED, document={})

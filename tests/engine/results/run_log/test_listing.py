@@ -1,28 +1,16 @@
-"""The list of runs: its order and filters against a plain model, what is read for it, and the runs' digests."""
+"""The list of runs: its order and filters against a plain model, and what is read for it."""
 
 import contextlib
-import math
 import random
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.results.run_log import SEARCH_FIELDS, SORT_COLUMNS, RunEntry, RunLog, RunQuery, log_file
-from linkgauge.engine.results.run_log.listing import (
-    DIGEST_COLUMNS,
-    ListedPlan,
-    ListedSettings,
-    RunBrief,
-    digest_row,
-    order_sql,
-    read_digest,
-    read_entries,
-)
+from linkgauge.engine.results.run_log.listing import order_sql, read_entries
 from linkgauge.engine.results.run_log.log_file import LogConnection, open_for_reading
 
 from ..log_entries import ENDED, STARTED, write_run
@@ -54,7 +42,7 @@ def drawn_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunLog]:
 
 @pytest.fixture(params=["new", "old, read-only"])
 def log(request: pytest.FixtureRequest, drawn_log: RunLog, tmp_path: Path) -> Iterator[RunLog]:
-    """Yield the log as it is, and as a file that a version without indexes and digests has written."""
+    """Yield the log as it is, and as a file that a version without indexes and briefs has written."""
     if request.param == "new":
         yield drawn_log
         return
@@ -197,7 +185,7 @@ def test_no_command_about_one_run_reads_the_others(tmp_path: Path, statements: l
         assert log.runs_of_group("none") == []
         assert len(log.newest_of_peers(5)) == 1
         assert not log.is_any_running()
-        assert not log.add_digests()
+        assert not log.add_briefs()
         with pytest.raises(RunLogError, match="there is no run '0-run-99'"):
             log.find("0-run-99")
         log.delete("0-run-0003")
@@ -269,81 +257,3 @@ def test_damaged_cells_are_listed(tmp_path: Path) -> None:
                 for each in SORT_COLUMNS:
                     assert len(list(log.entries(log.find_runs(RunQuery(column=each))))) == 1
                 assert len(log.find_runs(RunQuery((("", "nothing like it"),)))) == 0
-
-
-PLAN = {"workload": "stream", "direction": "out", "sessions": 4, "window_bytes": None, "duration_s": 10.0}
-TOTAL = {"mbit_s": 941.5, "transactions_s": None, "percent_of_expected": 99.6, "bytes": 10**15}
-PERIOD = {"direction": "out", "sessions": 4, "window_bytes": 65_536, "start_s": 0.0}
-DOCUMENT: dict[str, Any] = {"plan": PLAN, "measured": {"out": {}, "total": TOTAL}, "stretches": [PERIOD, PERIOD]}
-
-
-def test_a_digest_has_the_plan_the_settings_in_turn_and_the_rates() -> None:
-    """The same settings in a row are one."""
-    settings = ListedSettings(Direction.OUT, 4, 65_536)
-    found = RunBrief(ListedPlan("stream", Direction.OUT, 4), (settings,), mbit_s=941.5, percent=99.6)
-    assert read_digest(digest_row(DOCUMENT)) == found
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        None,
-        [],
-        {},
-        {"plan": [], "measured": 1, "stretches": {}},
-        {"plan": {"direction": {"a": []}, "sessions": "x" * 10_000}, "stretches": [[], None, {"sessions": [1]}]},
-        {"measured": {"total": {"mbit_s": 10**400, "transactions_s": math.nan, "percent_of_expected": True}}},
-    ],
-)
-def test_a_damaged_document_has_a_short_digest(document: object) -> None:
-    """Any run has one, that its document is not read again."""
-    brief, *rates = digest_row(document)
-    assert len(brief) < 400
-    assert rates == [None] * 3
-    assert read_digest((brief, *rates)).mbit_s is None
-
-
-def _columns(path: Path) -> list[tuple[Any, ...]]:
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        sql = f"SELECT {', '.join(DIGEST_COLUMNS)} FROM runs ORDER BY number"  # noqa: S608 (names of ours)
-        return connection.execute(sql).fetchall()
-
-
-def test_runs_of_an_older_linkgauge_get_the_digest_that_a_new_run_has(tmp_path: Path) -> None:
-    """Also one that an older linkgauge ends in a new file, and one without a readable document, once."""
-    with RunLog.open(tmp_path) as log:
-        write_run(log, "20261121-011530-aaaa", document=DOCUMENT)
-        assert log.flush()
-        assert not log.add_digests()
-        add_copies(log.path, 250)
-        expected = _columns(log.path)
-        with contextlib.closing(sqlite3.connect(log.path)) as connection, connection:
-            connection.execute("UPDATE runs SET brief = NULL, mbit_s = NULL, percent = NULL")
-            connection.execute("UPDATE runs SET document = ? WHERE id = '0-run-0006'", (b"\xff\xfe",))
-        assert log.add_digests()
-        assert not log.add_digests()
-        rows = _columns(log.path)
-    assert read_digest(rows.pop(6)) == RunBrief()
-    del expected[6]
-    assert rows == expected
-
-
-def test_old_runs_are_prepared_while_others_write_and_list(tmp_path: Path) -> None:
-    """Nobody waits longer than for a piece."""
-    with RunLog.open(tmp_path) as log:
-        write_run(log, "20261121-011530-aaaa", document=DOCUMENT)
-        assert log.flush()
-        add_copies(log.path, 1_000)
-        with contextlib.closing(sqlite3.connect(log.path)) as connection, connection:
-            connection.execute("UPDATE runs SET brief = NULL, mbit_s = NULL, percent = NULL")
-        thread = threading.Thread(target=log.add_digests)
-        thread.start()
-        seen = 0
-        while thread.is_alive() or not seen:
-            write_run(log, f"20261122-011530-{seen:04}", document=DOCUMENT)
-            found = log.find_runs(RunQuery(column="rate"))
-            assert len(found) == 1_002 + seen
-            assert {entry.figures.mbit_s for entry in log.entries(found)} == {941.5}
-            seen += 1
-        thread.join()
-        assert None not in [row[0] for row in _columns(log.path)]

@@ -89,7 +89,7 @@ def read_only() -> Iterator[Path]:
 
 
 def test_a_read_only_directory_is_reported(read_only: Path) -> None:
-    """The run goes on without its log; whoever opens it decides that."""
+    """The caller decides whether the run goes on without its log."""
     with pytest.raises(RunLogError, match="writable, or choose another data directory"):
         RunLog.open(read_only)
     with pytest.raises(RunLogError, match="make it writable, or choose another data directory"):
@@ -117,7 +117,7 @@ def test_a_new_run_log_is_its_owners_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("create", [True, False])
 def test_an_existing_run_log_becomes_its_owners_alone_when_it_is_opened(tmp_path: Path, create: bool) -> None:
-    """Also while another process has it open. The directory may have other things in it."""
+    """Even while another process has it open. The directory may have other files in it."""
     tmp_path.chmod(0o755)
     with RunLog.open(tmp_path) as log:
         log.begin("20261121-014629-7f3a", "", "loopback")
@@ -144,7 +144,7 @@ def test_the_file_of_another_program_keeps_its_permissions(tmp_path: Path) -> No
 def test_pages_that_lead_to_each_other_end_by_their_rows_or_their_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What gives rows has no more than the file has room for; what gives none has a limit of time."""
+    """A statement that gives rows ends at the file's room; one that gives none has a limit of time."""
     path = make_log(tmp_path)
     lead_pages_to_each_other(path)
     with RunLog.open(tmp_path, create=False) as log:

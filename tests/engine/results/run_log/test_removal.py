@@ -67,7 +67,7 @@ def test_a_deleted_run_gives_its_space_back(tmp_path: Path) -> None:
 @pytest.mark.every
 @pytest.mark.parametrize("is_large", [False, True])
 def test_a_file_of_an_earlier_version_is_rewritten_once(tmp_path: Path, is_large: bool) -> None:
-    """By the first deletion if little is left; else only where that may take long."""
+    """By the first deletion if little is left; else only if the caller lets it take long."""
     path = tmp_path / RUN_LOG_FILE_NAME
     shutil.copy(_EARLIER, path)
     _add_rows(path, "r1", 3_000)
@@ -196,7 +196,7 @@ with RunLog.open(Path(sys.argv[1])) as log:
 
 
 def test_two_recorders_and_a_deletion_at_once_get_on_with_each_other(tmp_path: Path) -> None:
-    """Nobody is told of a lock, and every run is whole."""
+    """No process reports a lock, and every run is whole."""
     path = tmp_path / RUN_LOG_FILE_NAME
     RunLog.open(tmp_path).close()
     _add_rows(path, "r1", 5_000)

@@ -1,4 +1,4 @@
-"""The run log: what is kept, how it is found again, and what is said when it cannot be kept."""
+"""The run log: what it stores, how runs are found again, and which errors there are."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ from linkgauge.engine.model.events import (
 )
 from linkgauge.engine.model.plan import Direction, End, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.socket_info import SocketInfo
+from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog, new_run_id, store
 from linkgauge.engine.results.summary import Measurement
@@ -53,7 +53,7 @@ def _every_kind() -> list[Event]:
 
 
 def test_events_are_read_back_unchanged(log: RunLog) -> None:
-    """Every kind of event, in order, and what came out of the run."""
+    """Every kind of event, in order, and the results of the run."""
     write_run(log, "r1", *_every_kind(), document={"schema": 1, "run_id": "r1"})
     assert list(log.events("r1")) == _every_kind()
     (row,) = log.list_runs()
@@ -64,7 +64,7 @@ def test_events_are_read_back_unchanged(log: RunLog) -> None:
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(log: RunLog) -> None:
-    """Where no other one begins so; an id in full is found whatever else begins with it."""
+    """If no other id begins so. A whole id is found even if others begin with it."""
     for run_id in ("20261121-011530-k3f9", "20261121-011530-k3f", "20261122-000000-aaaa"):
         write_run(log, run_id)
     assert log.find("20261122").run_id == "20261122-000000-aaaa"
@@ -74,10 +74,10 @@ def test_a_run_is_found_by_the_beginning_of_its_id(log: RunLog) -> None:
 
 
 @pytest.mark.parametrize("characters", [1, 1 << 20])
-def test_records_come_in_the_order_of_their_numbers_without_those_that_are_gone(
+def test_records_come_in_the_order_of_their_numbers_without_deleted_ones(
     log: RunLog, monkeypatch: pytest.MonkeyPatch, characters: int
 ) -> None:
-    """However few of their documents fit into memory at a time."""
+    """Even if only some documents fit into memory at a time."""
     monkeypatch.setattr(store, "_RECORDS_CHARACTERS", characters)
     for run_id in ("a", "b", "c"):
         write_run(log, run_id, document={"id": run_id})
@@ -87,7 +87,7 @@ def test_records_come_in_the_order_of_their_numbers_without_those_that_are_gone(
 
 @pytest.mark.parametrize("text", ["20261121-011530-k3f8", "%", "", "_" * 19, "\x1b[2J", "x" * 10_000])
 def test_a_missing_run_is_reported_with_the_remedy(log: RunLog, text: str) -> None:
-    """Nothing in the text is a pattern, and nothing of it drives a terminal."""
+    """The text is not a pattern, and does not control a terminal."""
     write_run(log, "20261121-011530-k3f9")
     with pytest.raises(RunLogError, match=r"there is no run .*`linkgauge runs list` shows them") as raised:
         log.find(text)
@@ -96,8 +96,8 @@ def test_a_missing_run_is_reported_with_the_remedy(log: RunLog, text: str) -> No
     assert ("did you mean 20261121-011530-k3f9" in str(raised.value)) == (text == "20261121-011530-k3f8")
 
 
-def test_nothing_is_taken_of_a_run_that_has_finished(log: RunLog) -> None:
-    """Nor of one that never began."""
+def test_events_of_a_finished_run_are_ignored(log: RunLog) -> None:
+    """A run that never began is not stored either."""
     write_run(log, "r1", *_every_kind(), document={})
     log.add("r1", Warned("late"))
     log.add("r2", Warned("stray"))
@@ -108,7 +108,7 @@ def test_nothing_is_taken_of_a_run_that_has_finished(log: RunLog) -> None:
 
 
 def test_unencodable_text_is_replaced(log: RunLog) -> None:
-    """One over-long or broken text of a peer must not cost the whole run."""
+    """One text of a peer that is too long or broken must not cost the whole run."""
     log.begin("r1", "p\udc80", "h\x1b:1", label="\x07")
     log.add("r1", Warned("x" * 100_000))
     log.add("r1", Warned("\udc80\x1b[2J"))
@@ -121,7 +121,7 @@ def test_unencodable_text_is_replaced(log: RunLog) -> None:
 
 
 def test_reading_leaves_no_trace_where_there_is_no_log(tmp_path: Path) -> None:
-    """Who only lists runs makes no directory."""
+    """Listing runs creates no directory."""
     place = tmp_path / "data"
     with RunLog.open(place, create=False) as log:
         assert log.list_runs() == []
@@ -131,8 +131,8 @@ def test_reading_leaves_no_trace_where_there_is_no_log(tmp_path: Path) -> None:
     assert not place.exists()
 
 
-def test_an_id_is_the_moment_in_utc_and_a_little_chance() -> None:
-    """So that ids sort by time, wherever they were made."""
+def test_an_id_is_the_time_in_utc_with_a_random_suffix() -> None:
+    """So ids sort by time in every time zone."""
     tokyo = datetime(2026, 11, 21, 10, 15, 30, tzinfo=timezone(timedelta(hours=9)))
     chance = random.SystemRandom()
     made = [new_run_id(tokyo, chance) for _ in range(50)]
@@ -141,7 +141,7 @@ def test_an_id_is_the_moment_in_utc_and_a_little_chance() -> None:
 
 
 def test_a_damaged_event_is_reported_with_the_remedy(log: RunLog) -> None:
-    """What was before it can be read; then where the damage is, and how to be rid of it."""
+    """The events before it can be read. Then an error names the place of the damage and the remedy."""
     write_run(log, "r1", STARTED, sampled(0), ENDED)
     assert log.flush()
     with contextlib.closing(sqlite3.connect(log.path)) as connection:
@@ -167,7 +167,7 @@ def test_a_damaged_event_is_reported_with_the_remedy(log: RunLog) -> None:
         "UPDATE runs SET peer = 7, label = x'ff', reason = 1.5, owner = x'00', document = 3",
     ],
 )
-def test_a_cell_of_a_wrong_type_is_damage_and_no_other_error(log: RunLog, change: str) -> None:
+def test_a_cell_of_a_wrong_type_is_reported_as_damage(log: RunLog, change: str) -> None:
     """SQLite takes any type in any column."""
     write_run(log, "r1", STARTED, sampled(0), ENDED)
     assert log.flush()
@@ -189,8 +189,8 @@ TEXT_COLUMNS = ("preset", "peer", "label", "owner", "started_utc", "reason", "de
 
 
 @pytest.mark.parametrize("column", [*TEXT_COLUMNS, "document"])
-def test_no_text_of_a_run_log_drives_a_terminal(log: RunLog, column: str) -> None:
-    """Somebody may have sent the file. A JSON document has such characters as escapes."""
+def test_no_text_of_a_run_log_controls_a_terminal(log: RunLog, column: str) -> None:
+    """A stranger may have sent the file. A JSON document has such characters as escapes."""
     write_run(log, "r1", STARTED, sampled(0), ENDED)
     assert log.flush()
     log.close()
@@ -205,8 +205,8 @@ def test_no_text_of_a_run_log_drives_a_terminal(log: RunLog, column: str) -> Non
     assert "\\u" not in texts[-1]
 
 
-def test_a_text_of_a_run_that_is_no_text_can_be_printed(log: RunLog) -> None:
-    """And the list has the run, whatever bytes are in one cell of it."""
+def test_a_cell_with_invalid_bytes_can_be_printed(log: RunLog) -> None:
+    """The list has the run, with any bytes in any of its cells."""
     write_run(log, "r1", STARTED, sampled(0))
     assert log.flush()
     log.close()
@@ -243,7 +243,7 @@ with RunLog.open(Path(sys.argv[1])) as log:
 
 
 def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path) -> None:
-    """What was written before a kill -9 is read back, and makes a summary."""
+    """The events from before a kill -9 are read back, and make a summary."""
     command = [sys.executable, "-c", _WRITER, str(tmp_path), "r1", "40", "wait"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -264,7 +264,7 @@ def test_a_run_that_is_killed_is_in_the_log_and_known_as_cut_off(tmp_path: Path)
 
 @pytest.mark.parametrize("part", ["boot", "start", "host"])
 def test_a_run_whose_process_is_gone_is_interrupted(log: RunLog, part: str) -> None:
-    """After a reboot, where another process has the same number, on another host: it can be deleted."""
+    """After a reboot, if another process has the same number, on another host: it can be deleted."""
     write_run(log, "r1", STARTED, sampled(0))
     assert log.flush()
     host, pid, start_and_boot = saved_process_identity().rsplit("/", 2)
@@ -286,7 +286,7 @@ def test_a_run_whose_process_is_gone_is_interrupted(log: RunLog, part: str) -> N
 
 
 def test_several_processes_write_into_the_same_log(tmp_path: Path) -> None:
-    """Each makes the file if it is first, and each run is whole."""
+    """The first one creates the file, and each run is whole."""
     with contextlib.ExitStack() as stack:
         children = [stack.enter_context(start_child(_WRITER, tmp_path, f"r{n}", 200)) for n in range(4)]
         for child in children:

@@ -15,7 +15,7 @@ from linkgauge.engine.model.events import Event, Reason, Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
-from linkgauge.engine.results.run_log.event_pages import encode_event
+from linkgauge.engine.results.run_log.stored_events import encode_event
 from linkgauge.engine.results.run_log.thinning import Thinning
 
 from ..drawn_runs import draw_run
@@ -151,7 +151,7 @@ def test_a_killed_process_loses_nothing_and_the_next_one_continues(tmp_path: Pat
 
 
 def test_a_locked_log_stays_as_it_is_and_with_a_deadline_nobody_waits(tmp_path: Path, events: list[Event]) -> None:
-    """What was not thinned is thinned by the next call."""
+    """The next call thins the rest."""
     with RunLog.open(tmp_path) as log:
         _save(log, "r1", events)
         with hold_lock(log.path), pytest.raises(RunLogError, match="another process has locked it"):
@@ -163,7 +163,7 @@ def test_a_locked_log_stays_as_it_is_and_with_a_deadline_nobody_waits(tmp_path: 
 
 @pytest.mark.parametrize("damage", ["data = x'01ff'", "data = zeroblob(99)", "data = 7", "last = 'x'"])
 def test_a_damaged_run_is_named_and_its_block_stays_as_it_is(tmp_path: Path, damage: str) -> None:
-    """The next run is thinned. What has a deadline does not try the damaged one again; a person's command does."""
+    """The next run is thinned. Only a call without a deadline tries the damaged one again."""
     run = _drawn(300)
     with RunLog.open(tmp_path) as log:
         _save(log, "r1", run)

@@ -32,7 +32,7 @@ def _numbers(log: RunLog, run_id: str) -> list[int]:
     ],
 )
 def test_no_event_is_lost_while_another_process_has_locked_the_log(tmp_path: Path, kind: str, when: str) -> None:
-    """They wait in memory, in order, more of them than the queue takes; and nobody waits for them."""
+    """They wait in memory, in order, even more of them than fit into the queue. The caller does not wait."""
     path = tmp_path / RUN_LOG_FILE_NAME
     problems: list[str] = []
     with RunLog.open(tmp_path) as log:
@@ -230,7 +230,7 @@ with RunLog.open(Path(sys.argv[1])) as log:
 
 @pytest.mark.parametrize("batch", [1, 100, 513])
 def test_kill_9_at_any_time_leaves_all_that_was_written(tmp_path: Path, batch: int) -> None:
-    """Also between the rows and their block: no event is missing, and none is there twice."""
+    """Even between the rows and their block: no event is missing or repeated."""
     for run_id, lines in (("r1", 3), ("r2", 11)):
         with start_child(_FAST_WRITER, tmp_path, run_id, batch) as child:
             assert child.stdout is not None
@@ -259,7 +259,7 @@ _DAY = [pytest.mark.every, pytest.mark.timeout(1800)]
 def test_a_day_of_one_session_takes_60_megabytes_at_most(
     tmp_path: Path, share: float, has_probe: bool, is_locked: bool
 ) -> None:
-    """On the disk, and in memory where another process has locked the log for all that time."""
+    """On the disk, and in memory if another process has locked the log all day."""
     most = int(60e6 * share)
     count = int(SAMPLES_A_DAY * share)
     waiting = most + 1_000_000  # the newest are in no block yet
@@ -269,7 +269,7 @@ def test_a_day_of_one_session_takes_60_megabytes_at_most(
         for number, event in enumerate(samples(count, has_probe=has_probe)):
             log.add("r1", event)
             if number % 10_000 == 9_999:
-                log.flush(2 if is_locked else 120)  # nobody samples faster than a thread can write
+                log.flush(2 if is_locked else 120)  # samples come more slowly than a thread can write
         log.finish("r1", "pass", {})
         if lock is not None:
             lock.release()
@@ -280,7 +280,7 @@ def test_a_day_of_one_session_takes_60_megabytes_at_most(
 
 
 def test_a_closed_log_leaves_no_thread_and_no_descriptor(tmp_path: Path) -> None:
-    """Also where a reader stopped half-way; closing twice is closing once."""
+    """Even if a reader stopped half-way. Closing twice is the same as closing once."""
     descriptors = Path("/proc/self/fd")
     if not descriptors.exists():
         pytest.skip("this system does not list a process's descriptors")

@@ -1,4 +1,4 @@
-"""What one end's host spent and counted."""
+"""The sums of one end's host."""
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, End
@@ -19,7 +19,7 @@ def test_a_sample_without_cpu_time_lowers_no_share() -> None:
     assert sums.summary(payload_bytes=0).process_percent == 50
 
 
-def test_shares_are_unknown_where_nothing_was_reported() -> None:
+def test_shares_are_unknown_without_a_report() -> None:
     """And no quota is none, not zero."""
     assert EndSum().process_share is None
     assert EndSum().wait_share is None

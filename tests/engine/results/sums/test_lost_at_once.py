@@ -5,7 +5,7 @@ from linkgauge.engine.results.sums.lost_at_once import LostAtOnce
 
 
 def _sum_of(lost: list[int]) -> LostAtOnce:
-    """Return the sum of samples in which so many segments were sent again."""
+    """Return the sum of samples with these numbers of segments sent again."""
     losses = LostAtOnce()
     for count in lost:
         losses.add(count)
@@ -16,7 +16,7 @@ def _sum_of(lost: list[int]) -> LostAtOnce:
     ("lost", "lossy", "quiet"), [([3, 0, 0, 0], 0.25, 0.75), ([0, 2, 0, 1], 0.5, 0.0), ([0, 0], 0.0, 1.0)]
 )
 def test_losses_have_an_end(lost: list[int], lossy: float, quiet: float) -> None:
-    """Those of a slow start are followed by samples without any."""
+    """The losses of a slow start are followed by samples without any."""
     assert (_sum_of(lost).lossy_share, _sum_of(lost).quiet_share) == (lossy, quiet)
 
 

@@ -24,7 +24,7 @@ def test_rates_are_means_over_all_of_the_time_that_is_known() -> None:
     assert both == OtherTestsSummary(2, 3, 40e6, 4e6)
 
 
-def test_none_at_all_is_zero_and_an_endpoint_that_does_not_tell_is_unknown() -> None:
+def test_no_other_test_is_zero_and_an_endpoint_without_counts_is_unknown() -> None:
     """0 is measured."""
     assert summarize(OtherTests(), OtherTests()) == OtherTestsSummary(0, 0, 0.0, 0.0)
     assert summarize(None, None) is None

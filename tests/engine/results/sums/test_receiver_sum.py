@@ -1,4 +1,4 @@
-"""What the receiver of one direction counted."""
+"""The receiver's sums of one direction."""
 
 import statistics
 
@@ -11,7 +11,7 @@ from linkgauge.engine.results.sums.receiver_sum import ReceiverSum
 
 
 def _receiver_sum(intervals: list[tuple[int, int]]) -> ReceiverSum:
-    """Return the sum over intervals of so many bytes and nanoseconds."""
+    """Return the sum over intervals of these bytes and nanoseconds."""
     sums = ReceiverSum()
     for index, (amount, span_ns) in enumerate(intervals):
         part = SessionSample(Direction.OUT, 1, amount)

@@ -23,13 +23,13 @@ def _sample(end: End, index: int, bytes_: int = 0, interval_ns: int = SECOND_NS)
 
 
 def test_each_ends_samples_are_admitted_once_and_in_order() -> None:
-    """Repeated and late ones are left out, and those that lasted no time."""
+    """Repeated and late ones are left out, and those without a time."""
     order = SampleOrder()
-    assert (order.reached_by_both, order.reached_by_any) == (-1, -1)
+    assert (order.complete_index, order.reached_by_any) == (-1, -1)
     assert [order.admits(_sample(End.NEAR, index)) for index in (0, 2, 2, 1, 3)] == [True, True, False, False, True]
     assert order.admits(_sample(End.FAR, 0))
     assert not order.admits(_sample(End.FAR, 1, interval_ns=0))
-    assert (order.reached_by_both, order.reached_by_any) == (0, 3)
+    assert (order.complete_index, order.reached_by_any) == (0, 3)
 
 
 def test_the_receivers_bytes_are_the_result() -> None:

@@ -40,13 +40,13 @@ def session(**values: Any) -> SessionSample:
         ({"mss_bytes": 0}, None),
     ],
 )
-def test_what_is_full_holds_a_sender_back(change: dict[str, Any], hold: str | None) -> None:
-    """Of what it has not sent, the smallest window decides; a sender without any waits for its program."""
+def test_a_full_window_or_buffer_holds_a_sender_back(change: dict[str, Any], hold: str | None) -> None:
+    """With unsent data the smallest window decides; without it the sender waits for its program."""
     assert find_hold(session(**change)) == hold
 
 
-def test_shares_are_of_the_samples_that_tell() -> None:
-    """A kernel without these readings counts for nothing."""
+def test_shares_are_of_the_samples_with_readings() -> None:
+    """Samples of a kernel without these readings do not count."""
     holds, later = SendHolds(), SendHolds()
     holds.add(session())
     holds.add(session(unacked_bytes=None))

@@ -1,4 +1,4 @@
-"""What the senders' TCP counters of one direction say."""
+"""The senders' TCP counters of one direction."""
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End
@@ -17,7 +17,7 @@ from linkgauge.engine.results.sums.sender_sum import SenderSum
         ({}, None),
     ],
 )
-def test_the_share_sent_again_is_unknown_where_its_size_is(counters: dict[str, int], share: float | None) -> None:
+def test_the_share_sent_again_is_unknown_if_its_size_is(counters: dict[str, int], share: float | None) -> None:
     """98,000 bytes arrived of 100,000."""
     sums = SenderSum()
     part = SessionSample(Direction.OUT, 1, 98_000, **counters)

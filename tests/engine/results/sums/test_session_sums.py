@@ -24,15 +24,15 @@ def test_a_session_has_the_receivers_bytes_and_the_senders_counters() -> None:
     assert sums.retransmits == 3
 
 
-def test_what_no_sample_had_is_unknown() -> None:
+def test_a_value_in_no_sample_is_unknown() -> None:
     """Not zero."""
     session = SessionSum()
     assert (session.bit_s, session.rtt_us, session.retransmits) == (None, None, None)
     assert SessionSums().retransmits is None
 
 
-def test_totals_of_an_end_without_samples_replace_what_was_counted() -> None:
-    """With the time of the session, and that of the run where the session's is not known."""
+def test_totals_of_an_end_without_samples_replace_the_counts() -> None:
+    """They have the time of the session, or the time of the run if the session's is unknown."""
     for span_ns, expected_ns in ((SECOND_NS, SECOND_NS), (0, 2 * SECOND_NS)):
         sums = SessionSums()
         sums.add(_sample(End.FAR, 0, SessionSample(Direction.OUT, 1, 7)), Workload.STREAM)

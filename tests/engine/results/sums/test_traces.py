@@ -91,7 +91,7 @@ def test_the_points_of_a_long_run_stay_few(intervals: int) -> None:
 
 
 def test_datagrams_are_the_receivers_and_the_drain_is_left_out() -> None:
-    """Whatever comes after the end has no time of its own."""
+    """The drain has no time of its own."""
     script = script_of("gbe-fd-1500", Plan(workload=Workload.UDP, warmup_ns=SECOND_NS))
     script.run_for(8, 9e8)
     script.lost_share = 0.1
@@ -102,8 +102,8 @@ def test_datagrams_are_the_receivers_and_the_drain_is_left_out() -> None:
     assert set(readings.traces.datagrams) == {Direction.OUT}
     points = readings.traces.datagrams[Direction.OUT]
     assert len(points) == 16
-    assert [point.lost_share for point in points[:8]] == [0.0] * 8
-    assert points[-1].lost_share == pytest.approx(0.1, rel=0.01)
+    assert [point.lost_percent for point in points[:8]] == [0.0] * 8
+    assert points[-1].lost_percent == pytest.approx(10, rel=0.01)
     assert points[-1].at_s == 4.0
     assert len(readings.periods[-1].points[Direction.OUT]) == 16
     (row,) = readings.session_rows()
@@ -116,10 +116,10 @@ def test_points_of_datagrams_merge_without_losing_a_loss() -> None:
     """A day has more intervals than a plot has columns."""
     first, second = DatagramPoint(1.0, 10, 1, 0.5, None), DatagramPoint(2.0, 30, 0, 0.25, 3.0)
     assert combine([first, second]) == DatagramPoint(2.0, 40, 1, 0.5, 3.0)
-    assert DatagramPoint(1.0, 0, 0, None, None).lost_share is None
+    assert DatagramPoint(1.0, 0, 0, None, None).lost_percent is None
 
 
-def test_what_one_session_lost_is_not_taken_back_by_another() -> None:
+def test_a_loss_of_one_session_is_not_taken_back_by_another() -> None:
     """A session whose late datagrams arrive hides no loss, as in the CSV."""
     parts = (
         DatagramSample(Direction.OUT, 1, advanced=100, received=90),

@@ -1,4 +1,4 @@
-"""The counts of datagrams add up to what became of every one of them."""
+"""The counts of datagrams add up to the fate of every one."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def _datagrams(measured: Measurement | None) -> DatagramSummary:
 
 @given(**RUNS)
 def test_lost_datagrams_are_counted_exactly_with_those_at_the_tail(seed: int, direction: Direction) -> None:
-    """Nobody but the receiver can lose count, and behind the last arrival only the sender knows."""
+    """The receiver's count decides; behind the last arrival only the sender knows."""
     events, fates = draw_datagram_run(seed, direction)
     summary = replay(events).summary()
     for flow in direction.flows:
@@ -61,8 +61,8 @@ def test_an_extent_that_is_read_after_its_datagrams_counts() -> None:
 
 
 @pytest.mark.parametrize("direction", Direction.DUPLEX.flows)
-def test_what_is_on_its_way_is_lost_neither_in_a_live_value_nor_in_a_run_that_broke(direction: Direction) -> None:
-    """Only what others have overtaken is missing; without the drain of both ends nobody knows more."""
+def test_datagrams_on_their_way_are_not_lost_in_a_live_value_or_a_broken_run(direction: Direction) -> None:
+    """Only datagrams that others have overtaken are missing; more is known only after the drain of both ends."""
     events, _ = draw_datagram_run(1, direction, intervals=0, sessions=1, is_drained=False)
     sender = End.NEAR if direction is Direction.OUT else End.FAR
     settings = Settings(direction, rate_bit_s=10**6)
@@ -144,7 +144,7 @@ def _sum(*parts: DatagramSample) -> DatagramSum:
 
 
 @pytest.mark.parametrize("flow", Direction.DUPLEX.flows)
-def test_what_a_sockets_own_kernel_dropped_is_its_hosts_loss(flow: Direction) -> None:
+def test_drops_of_a_sockets_own_kernel_are_its_hosts_loss(flow: Direction) -> None:
     """Of the sender and of the receiver; the rest is the network's, in both directions together, too."""
     sender = End.NEAR if flow is Direction.OUT else End.FAR
     sums = DatagramSum()
@@ -184,7 +184,7 @@ def test_the_sent_are_the_received_and_the_lost() -> None:
         assert summary.sent == sent
 
 
-def test_what_nobody_reported_is_unknown() -> None:
+def test_a_count_without_a_report_is_unknown() -> None:
     """None is unknown, 0 is measured: without a receiver there is no loss, without datagrams no percentage."""
     sender = _sum(DatagramSample(Direction.OUT, 1, sent=9)).summary
     assert sender is not None
@@ -199,7 +199,7 @@ def test_what_nobody_reported_is_unknown() -> None:
 
 
 def test_a_far_end_that_reports_ever_new_settings_fills_no_memory() -> None:
-    """What it says is not trusted."""
+    """Its reports are not trusted."""
     sums = _sum(*(DatagramSample(Direction.OUT, 1, received=1, received_tos=tos) for tos in range(1_000)))
     assert sums.summary is not None
     assert sums.summary.received_tos is None

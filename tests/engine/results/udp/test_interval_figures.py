@@ -20,7 +20,7 @@ def test_an_interval_of_tcp_has_no_figures_of_datagrams() -> None:
     assert session_figures(_sampled(End.FAR), None, Direction.OUT) == {}
 
 
-def test_what_one_end_has_not_reported_is_unknown() -> None:
+def test_a_figure_that_one_end_has_not_reported_is_unknown() -> None:
     """None is unknown, 0 is measured."""
     sender = _sampled(End.NEAR, DatagramSample(Direction.OUT, 1, sent=5, rate_bit_s=0, datagram_bytes=100))
     figures = flow_figures(None, sender, Direction.OUT)

@@ -47,7 +47,7 @@ UNKNOWN_OR_COUNTS = st.none() | st.integers(0, 5_000)
         (replace(COUNTS, lost=None), QUIET, QUIET, LossCauses()),
     ],
 )  # fmt: skip
-def test_losses_are_where_a_kernel_dropped_packets_and_else_in_the_network(
+def test_losses_are_at_the_kernel_that_dropped_packets_or_else_in_the_network(
     counts: LossCounts, sender: HostDrops | None, receiver: HostDrops | None, places: LossCauses
 ) -> None:
     """Within a second."""
@@ -62,7 +62,7 @@ def test_losses_are_where_a_kernel_dropped_packets_and_else_in_the_network(
 def test_the_places_add_up_to_what_was_lost(
     counts: LossCounts, sender: HostDrops | None, receiver: HostDrops | None
 ) -> None:
-    """Whatever the hosts report; and no place has less than nothing."""
+    """For any reports of the hosts; and no place has a negative number."""
     places = locate_losses(counts, sender, receiver, SECOND_NS)
     known = [part for part in (places.sender, places.network, places.receiver) if part is not None]
     assert all(part >= 0 for part in known)

@@ -31,7 +31,7 @@ def is_at(number: int, period: int, count: int) -> bool:
 def observe(
     lose: Lose, seconds: float, interval_s: float, seed: int = 1, unevenness: float = 0.0
 ) -> LossPattern | None:
-    """Return the pattern of what is lost in a run of numbered datagrams, 2,000 a second unless they are uneven."""
+    """Return the pattern of the losses in a run of numbered datagrams, 2,000 a second unless they are uneven."""
     chance = random.Random(seed)  # noqa: S311 - chance, not secrets
     series, lost, gaps, was_lost, sent = LossSeries(), 0, 0, False, 0
     for interval in range(round(seconds / interval_s)):
@@ -69,7 +69,7 @@ def observe(
 def test_the_pattern_of_losses_is_the_one_that_made_them(
     lose: Lose, pattern: LossPattern | None, seed: int
 ) -> None:
-    """Within ten seconds, whatever the chance."""
+    """Within ten seconds, for any seed."""
     assert observe(lose, 10, 0.25, seed) == pattern
 
 
@@ -83,7 +83,7 @@ def test_a_sender_that_is_held_up_at_times_changes_no_pattern() -> None:
 
 @pytest.mark.parametrize(("share", "seconds"), [(0.02, 3), (0.02, 10), (0.0005, 30)])
 def test_random_losses_are_rarely_taken_for_others(share: float, seconds: int) -> None:
-    """Neither in short runs nor where they are rare."""
+    """This holds in short runs, and if losses are rare."""
     patterns = [observe(lambda _, chance: chance.random() < share, seconds, 0.25, seed) for seed in range(20)]
     assert patterns.count("random") >= 19
 

@@ -1,4 +1,4 @@
-"""The bytes around a datagram: the headers of its IP version, and an Ethernet frame where both ends have one."""
+"""The bytes around a datagram: the headers of its IP version, and an Ethernet frame if both ends have one."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ LOOPBACK, TUNNEL = NicInfo("lo", "loopback"), NicInfo("wg0", "virtual", "wiregua
 def test_only_ethernet_at_both_ends_has_a_frame(
     near: NicInfo, far: NicInfo | None, frame_bytes: int | None, version: int, header_bytes: int
 ) -> None:
-    """What a tunnel adds is not known here."""
+    """The overhead of a tunnel is not known here."""
     plan = Plan(workload=Workload.UDP)
     started = Started(
         "2026-11-21T01:15:30Z", "h:1", replace(HOST, nic=near), replace(HOST, nic=far), plan, Expectation(),

@@ -11,7 +11,7 @@ from ..datagram_runs import INTERVAL_NS, draw_datagram_run
 
 @pytest.mark.parametrize("pause", [0, 2])
 def test_a_session_that_is_opened_again_begins_anew(pause: int) -> None:
-    """What was on its way when it was closed is not lost; opened again at once, its tail is unknown."""
+    """Datagrams on their way at its end are not lost; if it is opened again at once, its tail is unknown."""
     events, _ = draw_datagram_run(3, Direction.OUT, intervals=4, sessions=1, is_drained=False)
     opened = [event for event in events if isinstance(event, Opened)]
     tails = TailLosses()

@@ -55,7 +55,7 @@ async def test_the_reply_of_every_version_opens_a_session(reply: str) -> None:
         target = ConnectTarget.from_address("", server.getsockname())
         for data in (bytes(1_400), b"678", bytes.fromhex(reply)):
             server.sendto(data, sock.getsockname())
-        # A connected socket still has what came before.
+        # A connected socket still has the datagrams from before.
         await connect_datagrams(sock, target, SocketOptions())
         server.settimeout(5)
         assert server.recv(100) == b"9876"
@@ -76,7 +76,7 @@ async def test_an_adopted_socket_forgets_what_came_before_it_was_connected() -> 
 
 
 async def test_a_receiver_has_its_buffer_before_the_hello() -> None:
-    """A server sends as soon as it has answered the last hello: what finds no room is lost."""
+    """A server sends as soon as it has answered the last hello: datagrams without room are lost."""
     settings = Settings(Direction.IN, rate_bit_s=40_000_000, datagram_bytes=1_400)
     granted: list[int] = []
     with socket.socket(type=socket.SOCK_DGRAM) as server, socket.socket(type=socket.SOCK_DGRAM) as sock:

@@ -1,4 +1,4 @@
-"""What a probe has counted, for the tests of both probes."""
+"""A probe's counts, for the tests of both probes."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The probe of datagrams, against a real socket at its other end: what it counts, and what it does not believe."""
+"""The probe of datagrams, against a real socket at its other end: its counts, and echoes that it ignores."""
 
 import contextlib
 import socket
@@ -37,7 +37,7 @@ def echo(probe: ProbeDatagram, held_ns: int = 0) -> bytes:
 
 
 class Scene(ProbeCounts):
-    """A probe, and a thread that answers each datagram with what `replies` returns."""
+    """A probe, and a thread that answers each datagram with the result of `replies`."""
 
     def __init__(self, host: str, replies: Replies) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -65,7 +65,7 @@ class Scene(ProbeCounts):
                     self._far.send(reply)
 
     def end_far(self) -> None:
-        """Close the far end: its port is nobody's from now on."""
+        """Close the far end: its port is free from now on."""
         with contextlib.suppress(OSError):
             self._far.shutdown(socket.SHUT_RDWR)
         self._thread.join(DEADLINE_S)
@@ -127,7 +127,7 @@ def test_what_the_far_end_holds_a_probe_for_is_no_latency() -> None:
 
 
 def test_it_goes_on_sending_without_echoes() -> None:
-    """Its pace is the same in a full queue; what does not come back is lost."""
+    """Its pace is the same in a full queue; datagrams without an echo are lost."""
     with scene(lambda probe: [echo(probe)] if probe.serial % 4 == 0 else []) as made:
         made.until(lambda: made.total(ProbeHistogram.ROUND_TRIP) >= 5)
         assert made.sent >= 20

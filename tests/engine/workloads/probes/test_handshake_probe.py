@@ -1,4 +1,4 @@
-"""The probe that opens connections, against a real listener: what it counts, and that it leaves nothing behind."""
+"""The probe that opens connections, against a real listener: its counts, and that it leaves nothing behind."""
 
 import contextlib
 import socket
@@ -9,7 +9,6 @@ import pytest
 from linkgauge.engine.metering.shared_counters import ProbeCount, ProbeHistogram
 from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
 from linkgauge.engine.model.plan import HANDSHAKE_PROBE_SESSION, SECOND_NS, Direction, SocketOptions
-from linkgauge.engine.protocol.auth import RunSecret, SerialTokens
 from linkgauge.engine.protocol.preamble import (
     DATA_ACCEPTED,
     DATA_HELLO_BYTES,
@@ -18,6 +17,7 @@ from linkgauge.engine.protocol.preamble import (
     DataHello,
     encode_preamble,
 )
+from linkgauge.engine.protocol.tokens import RunSecret, SerialTokens
 from linkgauge.engine.workloads.probes import handshake_probe
 from linkgauge.engine.workloads.probes.handshake_probe import HandshakeProbe
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
@@ -31,7 +31,7 @@ HOSTS = ["127.0.0.1", "::1"]
 
 
 class Listener:
-    """A far end that answers each connection with what `reply` returns, after its header."""
+    """A far end that answers each connection with the result of `reply`, after its header."""
 
     def __init__(self, host: str, reply: Callable[[DataHello], bytes | None]) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -155,7 +155,7 @@ def test_refused_connections_are_failures_and_no_times() -> None:
 
 
 def test_a_connection_without_an_answer_fails_after_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is silent is closed, so that their number is bounded."""
+    """Silent ones are closed, so that their number is bounded."""
     monkeypatch.setattr(handshake_probe, "HANDSHAKE_DEADLINE_NS", SECOND_NS // 5)
     with scene("127.0.0.1", lambda _hello: None) as (made, _listener):
         made.until(lambda: made.failed >= 3)
@@ -172,7 +172,7 @@ def test_at_the_end_connections_get_the_answers_that_are_on_their_way() -> None:
 
 
 def test_a_source_that_this_host_lacks_is_a_failure_and_not_the_end() -> None:
-    """As where an interface loses its address."""
+    """As if an interface loses its address."""
     with scene("127.0.0.1", lambda _hello: DATA_ACCEPTED, SocketOptions(source="192.0.2.77")) as (made, _listener):
         made.until(lambda: made.failed >= 2)
         assert made.probe._thread.is_alive()

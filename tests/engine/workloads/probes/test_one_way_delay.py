@@ -1,4 +1,4 @@
-"""The rises of one-way delays: whatever the clocks say, and however long a queue stays full."""
+"""The rises of one-way delays: whatever the clocks, and however long a queue stays full."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ class Far:
         self._offset_ns, self._rate = offset_ns, 1 + drift_ppm * 1e-6
 
     def time(self, near_ns: float) -> int:
-        """Return what its clock shows at a time of the near one."""
+        """Return its clock's time at a time of the near one."""
         return int(near_ns * self._rate) + self._offset_ns
 
 
@@ -63,7 +63,7 @@ def full_in(second: float, chance: random.Random) -> tuple[float, float]:
 
 
 def full_both(second: float, chance: random.Random) -> tuple[float, float]:
-    """Have both at once: nothing tells of the clocks any more."""
+    """Have both at once: nothing shows the clocks' drift any more."""
     return full_out(second, chance)[0], 0.4 * full_out(second, chance)[0]
 
 
@@ -81,7 +81,7 @@ def phases(second: float, chance: random.Random) -> tuple[float, float]:
 @pytest.mark.parametrize("drift_ppm", [-50.0, -15.0, 0.0, 15.0, 50.0])
 @pytest.mark.parametrize("queues", [idle, full_out, full_in, full_both, phases])
 def test_the_rise_is_the_queue_whatever_the_clocks_do(queues: Queues, drift_ppm: float) -> None:
-    """Uncorrected, 50 ppm would be 1.25 ms after 25 s. A queue that stays full for 23 s is no base."""
+    """Uncorrected, 50 ppm would be 1.25 ms after 25 s. A queue that is full for 23 s does not become the base."""
     for second, out, in_ in errors(queues, drift_ppm=drift_ppm):
         limit_ns = 350_000 if second >= IDLE_S else 60_000
         assert abs(out) < limit_ns, (second, out)
@@ -90,7 +90,7 @@ def test_the_rise_is_the_queue_whatever_the_clocks_do(queues: Queues, drift_ppm:
 
 @pytest.mark.parametrize("queues", [full_out, phases])
 def test_variation_of_milliseconds_is_not_taken_for_drift(queues: Queues) -> None:
-    """As of a radio link: the mean rise is then that of the variation itself."""
+    """As of a radio link: the mean rise is then the variation's own."""
     for _second, out, in_ in errors(queues, jitter_ns=2 * MILLISECOND_NS):
         assert 0 < out < 4 * MILLISECOND_NS
         assert 0 < in_ < 4 * MILLISECOND_NS

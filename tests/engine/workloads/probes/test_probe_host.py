@@ -1,4 +1,4 @@
-"""The host of both further probes: with an endpoint's listener, and where UDP does not pass."""
+"""The host of both further probes: with an endpoint's listener, and if UDP does not pass."""
 
 import socket
 from collections.abc import AsyncIterator
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from linkgauge.engine.metering.shared_counters import ProbeCount, ProbeHistogram, SharedCounters
 from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Direction, SocketOptions
-from linkgauge.engine.protocol.auth import RunSecret
+from linkgauge.engine.protocol.tokens import RunSecret
 from linkgauge.engine.workloads.probes import probe_host
 from linkgauge.engine.workloads.probes.probe_host import ProbeHost
 from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionSpec
@@ -28,7 +28,7 @@ def target_of(sock: socket.socket) -> ConnectTarget:
 
 
 class Scene:
-    """A host of probes, and what it told."""
+    """A host of probes, and its reports."""
 
     def __init__(self) -> None:
         self.counters = SharedCounters.create()

@@ -1,4 +1,4 @@
-"""Latency under load: a probe beside real streams between two real ends, and what is made of its answers."""
+"""Latency under load: a probe beside real streams between two real ends, and the use of its answers."""
 
 import io
 from collections.abc import Callable
@@ -25,13 +25,13 @@ ON_UVLOOP = pytest.mark.loop("uvloop")
 
 
 def test_the_probe_has_a_slot_that_no_session_has() -> None:
-    """Its counts are added to nobody's."""
+    """Its counts are not added to those of a session."""
     slots = {slot_index(flow, number) for flow in Direction.DUPLEX.flows for number in range(1, MAX_SESSIONS + 1)}
     assert slot_index(Direction.OUT, PROBE_SESSION) not in slots
 
 
 def test_a_far_end_that_tells_of_a_probe_is_refused() -> None:
-    """What it would tell is not measured there."""
+    """It cannot measure there."""
     sample = Sample(End.FAR, 0, SECOND_NS, SECOND_NS, (), probe=probe_sample((1, 1)))
     with pytest.raises(DecodeError, match="probe"):
         Report(sample)
@@ -42,7 +42,7 @@ def test_a_far_end_that_tells_of_a_probe_is_refused() -> None:
 async def test_a_probe_tells_latency_before_and_under_load_and_is_no_payload(
     far_end: Peer, record: Recorder
 ) -> None:
-    """Through changes of everything; the near end alone tells of it, and nothing measured has it in it."""
+    """Through changes of everything; the near end alone reports it, and it is not part of any other figure."""
     settings = Settings(Direction.DUPLEX)
     plan = Plan(settings, duration_ns=SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 10, probe=True)
     changes = {

@@ -4,11 +4,10 @@ import asyncio
 import socket
 
 from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from linkgauge.engine.model.plan import Dialect, Direction, Mode, Settings, SocketOptions
-from linkgauge.engine.protocol.datagrams import DatagramKeys
-from linkgauge.engine.workloads.iperf3.datagram_receiver import Iperf3Receiver
-from linkgauge.engine.workloads.iperf3.datagram_sender import Iperf3Sender
+from linkgauge.engine.model.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.protocol.payload_datagrams import DatagramKeys
+from linkgauge.engine.workloads.iperf3.datagram_sessions import Iperf3Receiver, Iperf3Sender
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.socket_io import create_poller
 from linkgauge.engine.workloads.udp import socket_options

@@ -1,4 +1,4 @@
-"""Datagrams as a bad network brings them: some are missing, some come twice, many come late; and what to count."""
+"""Datagrams as a bad network brings them: some are missing, some come twice, many come late; and their counts."""
 
 import asyncio
 import random

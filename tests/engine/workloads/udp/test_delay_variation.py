@@ -33,7 +33,7 @@ def percentile(values: list[int], share: float) -> int:
 
 
 def measure(delays: list[int], period_ns: int, drift_ppm: int = 0) -> tuple[DelayVariation, list[int]]:
-    """Return what comes out for datagrams of a constant rate, whose receiver's clock runs faster by `drift_ppm`."""
+    """Return the result for datagrams of a constant rate, whose receiver's clock runs faster by `drift_ppm`."""
     variation = DelayVariation()
     values: list[int] = []
     for number, delay in enumerate(delays):
@@ -92,7 +92,7 @@ QUEUES: dict[str, Callable[[float], float]] = {  # in milliseconds, at a time in
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_a_queue_is_no_drift_and_no_step_of_a_clock(queue: str) -> None:
-    """What a queue adds is delay variation, however long it lasts."""
+    """A queue's delay is delay variation, however long it lasts."""
     rng = seeded(queue)
     delays = [int(QUEUES[queue](number / 500) * MS + rng.random() * 0.05 * MS) for number in range(5_000)]
     shortest = list(accumulate(delays, min))
@@ -120,7 +120,7 @@ def test_a_clock_that_is_set_makes_a_new_base(step_ms: int, drift_ppm: int) -> N
 
 
 def test_single_datagrams_that_are_late_keep_their_delay() -> None:
-    """One that others overtake says nothing of a clock."""
+    """One that others overtake is not evidence of a clock."""
     variation = DelayVariation()
     rng = seeded("late")
     arrivals = sorted((n * MS + (rng.random() < 0.02) * 300 * MS, n * MS) for n in range(5_000))

@@ -1,4 +1,4 @@
-"""Datagrams that are never fragmented: what is too long for the interface, and what nobody receives."""
+"""Datagrams that are never fragmented: too long ones for the interface, and a port without a receiver."""
 
 import asyncio
 import socket

@@ -15,7 +15,7 @@ SIZES = [24, 64, 1_400, 1_472, 9_000]
 
 
 class Sender:
-    """Sends what is due in groups, and wakes up late."""
+    """Sends the due datagrams in groups, and wakes up late."""
 
     def __init__(self, bit_s: int | None, datagram_bytes: int, *, seed: int = 0, group: int = 1) -> None:
         self.pacer = Pacer(bit_s, datagram_bytes, START)
@@ -92,7 +92,7 @@ def test_changes_add_up_without_a_burst(datagram_bytes: int) -> None:
 
 
 def test_a_pause_is_not_skipped_and_a_change_of_size_keeps_the_rate() -> None:
-    """What the receiver's silence stopped is not what the host was too slow for."""
+    """A stop because of the receiver's silence does not count as a slow host."""
     pacer = Pacer(8_000_000, 1_000, START)
     assert pacer.take(START, 64) == 1
     pacer.change(START + 5 * SECOND, 8_000_000, 1_000)
@@ -120,7 +120,7 @@ def test_without_a_rate_all_that_can_be_sent_is_due() -> None:
     st.lists(st.tuples(st.integers(-(10**6), 10**10), st.integers(1, 128)), max_size=30),
 )
 def test_any_times_give_what_the_rate_allows(bit_s: int, datagram_bytes: int, steps: list[tuple[int, int]]) -> None:
-    """A clock that stands still, goes back or leaps makes no credit of its own."""
+    """A clock that stands still, goes back or leaps gives no credit."""
     pacer = Pacer(bit_s, datagram_bytes, START)
     now_ns = latest_ns = START
     sent = 0
@@ -146,7 +146,7 @@ def test_an_impossible_pace_is_refused(bit_s: int, datagram_bytes: int) -> None:
 
 @pytest.mark.parametrize(("sessions", "span_ms"), [(1, 1_000), (16, 750), (16, 1_000), (5, 430)])
 def test_sessions_that_begin_together_send_at_their_rate_from_the_start(sessions: int, span_ms: int) -> None:
-    """Each sends four datagrams a second; together their count is what the rate allows, to one."""
+    """Each sends four datagrams a second; together their count matches the rate, to one."""
     paces = [Pacer(4 * 8 * 24, 24, 0, part, sessions) for part in range(1, sessions + 1)]
     sent = sum(pace.take(now_ns, 100) for now_ns in range(0, span_ms * 1_000_000, 1_000_000) for pace in paces)
     assert abs(sent - 4 * sessions * span_ms / 1_000) <= 1

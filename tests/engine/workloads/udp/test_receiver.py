@@ -6,10 +6,10 @@ import time
 
 import pytest
 from linkgauge.engine.metering.shared_counters import EMPTY_HISTOGRAM
-from linkgauge.engine.model.datagram_counters import DATAGRAM_COUNTER_NAMES
 from linkgauge.engine.model.latency_histogram import diff_histograms
 from linkgauge.engine.model.plan import Direction, Mode, Settings
-from linkgauge.engine.protocol.datagrams import FEEDBACK_BYTES, PAYLOAD_HEADER
+from linkgauge.engine.model.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.protocol.payload_datagrams import FEEDBACK_BYTES, PAYLOAD_HEADER
 from linkgauge.engine.workloads.udp import socket_options
 
 from ...tcp_pair import only_linux
@@ -58,7 +58,7 @@ async def test_datagrams_are_counted_with_their_bytes(mode: Mode) -> None:
 
 
 async def test_payload_of_another_cookie_counts_as_invalid_only() -> None:
-    """Who sends from the peer's address, and does not see its datagrams, changes no result."""
+    """An attacker who sends from the peer's address, and does not see its datagrams, changes no result."""
     pair = DatagramPair(SETTINGS, has_sender=False)
     pair.start()
     pair.sending_socket.send(payload(0))
@@ -122,7 +122,7 @@ async def test_feedback_comes_every_50_ms_with_the_counts() -> None:
 
 
 async def test_the_buffer_holds_50_ms_of_the_rate() -> None:
-    """And 4 MiB at least, where this process may have it."""
+    """And at least 4 MiB, if this process may have it."""
     settings = Settings(rate_bit_s=10**9, datagram_bytes=1_000)
     assert socket_options.receive_buffer_bytes(settings) == 10**9 // 8 // 20
     assert socket_options.receive_buffer_bytes(Settings(sessions=4, rate_bit_s=10**6)) == 1 << 20
@@ -155,7 +155,7 @@ async def test_copies_have_no_delay(mode: Mode) -> None:
 async def test_a_thread_that_is_held_up_between_two_clocks_does_not_set_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What lies between their readings would pass for delay."""
+    """The time between their readings would pass for delay."""
     pair = DatagramPair(SETTINGS, has_sender=False)
     assert pair.receiver is not None
     before_ns = pair.receiver._stamps.offset_ns

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.plan import Mode, Settings
-from linkgauge.engine.protocol.datagrams import PAYLOAD_HEADER, DatagramKeys, Feedback
+from linkgauge.engine.protocol.payload_datagrams import PAYLOAD_HEADER, DatagramKeys, Feedback
 from linkgauge.engine.workloads.udp import sender as sender_module
 
 from ...tcp_pair import only_linux
@@ -54,7 +54,7 @@ async def test_new_settings_change_size_and_rate_of_an_open_session() -> None:
 async def test_a_sender_without_feedback_stops_within_a_second_and_is_lost_after_five(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whoever does not listen any more is not flooded."""
+    """A host that does not listen any more is not flooded."""
     monkeypatch.setattr(sender_module, "_LOSS_NS", 1_500_000_000)
     pair = DatagramPair(SLOW, has_receiver=False)
     began = time.monotonic()
@@ -76,7 +76,7 @@ async def test_a_sender_without_feedback_stops_within_a_second_and_is_lost_after
 
 
 async def test_a_sender_goes_on_when_feedback_comes_again() -> None:
-    """A receiver that was stopped for a moment is no lost receiver."""
+    """A receiver that was stopped for a moment is not a lost receiver."""
     pair = DatagramPair(SLOW, has_receiver=False)
     pair.start()
     await asyncio.sleep(1.0)

@@ -169,7 +169,7 @@ def test_the_window_is_a_million_numbers_wide() -> None:
 
 
 def test_too_many_gaps_make_the_oldest_ones_final() -> None:
-    """What arrives for one of them is late: not a duplicate, and not taken back."""
+    """An arrival for one of them is late: it is not a duplicate, and the loss is not taken back."""
     tracker = SequenceTracker()
     for number in range(1, 2 * MAX_RANGES + 20, 2):
         tracker.add(number)
@@ -234,7 +234,7 @@ def test_a_run_costs_no_more_than_one_datagram() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_bursts_are_settled_once_no_late_arrival_can_close_them(seed: int) -> None:
-    """A gap that reordering opens for a moment is no burst of loss, and none counts twice."""
+    """A gap that reordering opens for a moment is not a burst of loss, and none counts twice."""
     rng = random.Random(seed)  # noqa: S311
     tracker = SequenceTracker()
     counts: list[int] = []

@@ -1,4 +1,4 @@
-"""Lost datagrams: the host or the network that lost them, the pattern, and what mends it."""
+"""Lost datagrams: the host or the network that lost them, the pattern, and the remedy."""
 
 from dataclasses import replace
 from typing import Any
@@ -57,10 +57,10 @@ def first(evidence: Evidence) -> Finding:
     ],
 )
 @pytest.mark.parametrize("mbit_s", [700.0, MBIT_S])
-def test_a_loss_is_named_by_what_lost_the_datagrams(
+def test_a_loss_is_named_by_its_place(
     causes: dict[str, int], code: str, end: End | None, words: str, mbit_s: float
 ) -> None:
-    """At the expected rate as well as below it, with the command that mends it."""
+    """At the expected rate as well as below it, with the command that helps."""
     finding = first(udp(4_000, causes, mbit_s))
     assert (finding.code, finding.end) == (code, end)
     assert words.replace("893M", f"{int(0.95 * mbit_s)}M") in finding.remedy
@@ -81,7 +81,7 @@ def test_a_loss_is_named_by_what_lost_the_datagrams(
 def test_the_pattern_of_the_networks_losses_is_named(
     pattern: str | None, more: dict[str, Any], code: str, words: str
 ) -> None:
-    """A queue and a cable lose differently."""
+    """A queue and a cable lose datagrams in different patterns."""
     finding = first(udp(4_000, {"network": 4_000}, pattern=pattern, **more))
     assert finding.code == code
     assert words in finding.text
@@ -97,7 +97,7 @@ def test_several_causes_are_named_by_their_part_of_the_losses() -> None:
 
 
 @pytest.mark.parametrize("lost", [0, 9, 200])
-def test_a_few_lost_datagrams_are_no_finding(lost: int) -> None:
+def test_a_few_lost_datagrams_are_not_a_finding(lost: int) -> None:
     """Below a thousandth."""
     assert first(udp(lost, {"network": lost})).code == "at-expected"
 
@@ -111,19 +111,19 @@ def test_a_few_lost_datagrams_are_no_finding(lost: int) -> None:
         ({"tcp": None, "busiest_worker": 0.3, "waiting": 0.01}, "see what stops it (T stopped"),
     ],
 )
-def test_a_receiver_that_reads_too_late_has_the_remedy_of_what_keeps_it(far: dict[str, Any], words: str) -> None:
-    """Where the kernel allows a larger buffer, the buffer is not the reason."""
+def test_a_receiver_that_reads_too_late_has_the_remedy_for_its_cause(far: dict[str, Any], words: str) -> None:
+    """If the kernel allows a larger buffer, the buffer is not the reason."""
     assert words in first(udp(4_000, {"socket": 4_000}, ends={"far": far})).remedy
 
 
 def test_a_receiver_that_is_too_slow_for_small_datagrams_may_get_larger_ones() -> None:
-    """They cost it as much as large ones."""
+    """Small ones cost it as much as large ones."""
     slow = {"far": {"tcp": LARGE_BUFFERS, "busiest_worker": 0.97}}
     assert "--datagram auto" in first(udp(90_000, {"socket": 90_000}, datagram_bytes=64, ends=slow)).remedy
     assert "--datagram" not in first(udp(90_000, {"socket": 90_000}, ends=slow)).remedy
 
 
-def test_a_rate_below_the_expected_one_is_the_persons_own() -> None:
+def test_a_rate_below_the_expected_one_is_the_users_own() -> None:
     """A loss on top of it has a finding of its own."""
     slow = udp(0, {}, 500.0, asked_bit_s=500_000_000)
     assert [finding.code for finding in diagnose(slow)] == ["rate-limited"]
@@ -132,7 +132,7 @@ def test_a_rate_below_the_expected_one_is_the_persons_own() -> None:
 
 
 def test_a_sender_that_cannot_send_the_expected_rate_is_limited_by_its_core() -> None:
-    """Whatever the link carries."""
+    """The link could carry more."""
     full = {"near": {"cores": FULL, "busiest_worker": 0.98}, "far": {"cores": IDLE}}
     finding = first(udp(0, {}, 500.0, ends=full, asked_bit_s=950_000_000))
     assert (finding.code, finding.end) == ("core-saturated", End.NEAR)
@@ -148,14 +148,14 @@ def test_losses_inwards_are_those_of_the_other_ends() -> None:
 
 
 def test_datagrams_of_which_none_arrives_may_be_too_large() -> None:
-    """The handshake's were small; TCP's words would be of no use."""
+    """The handshake's datagrams were small; the words of TCP would not help."""
     finding = first(udp(4_000, {"network": 4_000}, 0.0))
     assert finding.code == "no-payload"
     assert finding.evidence.replace("\u00a0", " ").startswith("4 000 datagrams of 1 472 bytes lost; MTU 1500 local")
     assert finding.remedy == "linkgauge … --datagram 1200; linkgauge mtu PEER finds the largest packet"
 
 
-def test_datagrams_of_which_none_arrives_and_none_is_lost_are_no_smaller_next_time() -> None:
+def test_datagrams_without_arrivals_or_losses_need_not_be_smaller() -> None:
     """The test was too short."""
     finding = first(udp(0, {}, 0.0))
     assert finding.code == "no-payload"
@@ -164,7 +164,7 @@ def test_datagrams_of_which_none_arrives_and_none_is_lost_are_no_smaller_next_ti
 
 
 def test_losses_against_an_iperf3_are_on_the_path_or_in_its_host() -> None:
-    """What the local kernel dropped is named for itself; nobody knows the rest's place."""
+    """The local kernel's drops have a finding of their own; the place of the rest is unknown."""
     causes = LossCauses(send_queue=100, send_nic=0)
     evidence = udp(1_000, {}, 900.0)
     (flow,) = evidence.flows
@@ -178,7 +178,7 @@ def test_losses_against_an_iperf3_are_on_the_path_or_in_its_host() -> None:
 
 @pytest.mark.parametrize("expected_bit_s", [None, 948e6])
 def test_a_sender_that_skipped_datagrams_was_held_up(expected_bit_s: float | None) -> None:
-    """The summary says how many were not sent: no test that lasts longer finds another cause."""
+    """The summary has the number of unsent ones: a longer test does not find another cause."""
     ends = {"near": {"waiting": 0.03, "busiest_worker": 0.4}, "expected_bit_s": expected_bit_s}
     finding = first(udp(0, {}, 500.0, ends=ends, skipped=27_856, asked_bit_s=948_000_000))
     assert finding.code == "sender-starved"
@@ -190,7 +190,7 @@ def test_a_sender_that_skipped_datagrams_was_held_up(expected_bit_s: float | Non
     assert finding.share == (None if expected_bit_s is None else 1.0)
 
 
-def test_a_few_skipped_datagrams_hold_no_sender_up() -> None:
+def test_a_few_skipped_datagrams_do_not_matter() -> None:
     """Each sender is late at times."""
     finding = first(udp(0, {}, 800.0, skipped=300, asked_bit_s=948_000_000))
     assert finding.code == "unexplained"

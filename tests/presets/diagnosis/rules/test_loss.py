@@ -21,7 +21,7 @@ def findings(**case: Any) -> list[Finding]:
     ("retransmitted", "rtt_us", "is_limit"),
     [(None, 1_000, False), (0.0001, 30_000, False), (0.001, 1_000, True), (0.001, 100, False), (0.02, 100, True)],
 )
-def test_loss_limits_where_it_is_high_or_lowers_the_bound_of_tcp(
+def test_loss_limits_if_it_is_high_or_lowers_the_bound_of_tcp(
     retransmitted: float | None, rtt_us: int, *, is_limit: bool
 ) -> None:
     """A thousandth costs much on a long path and nothing on a short one."""
@@ -30,7 +30,7 @@ def test_loss_limits_where_it_is_high_or_lowers_the_bound_of_tcp(
 
 
 def test_an_interface_that_counts_the_losses_is_named_instead_of_the_path() -> None:
-    """Broken frames come before dropped ones, and a handful of either is no explanation."""
+    """Broken frames come before dropped ones, and a few of either do not explain the losses."""
     lossy = {"retransmitted": 0.02, "retransmits": 40}
     for counts, code in (
         (NicCounts(1, 1, 50, 50, 0), "nic-errors"),
@@ -61,7 +61,7 @@ POLICED = {
 
 
 def test_loss_at_a_steady_rate_without_a_queue_is_a_policers() -> None:
-    """Its remedy tests the rate below it, where nothing is lost."""
+    """Its remedy tests a lower rate, at which nothing is lost."""
     (finding,) = findings(**POLICED)
     assert finding.code == "policer"
     assert finding.text == "A policer on the path drops what exceeds about 500 Mb/s."
@@ -87,8 +87,8 @@ def test_loss_at_a_steady_rate_without_a_queue_is_a_policers() -> None:
         {"cwnd_bytes": None},
     ],
 )
-def test_other_loss_is_no_policers(change: dict[str, Any]) -> None:
-    """A policer is named only where all its signs are there: a lossy long path has some of them."""
+def test_other_loss_is_not_a_policers(change: dict[str, Any]) -> None:
+    """A policer is named only if all its signs are there: a lossy long path has some of them."""
     (finding,) = findings(**POLICED | change)
     assert finding.code == "loss"
 
@@ -113,7 +113,7 @@ def test_other_loss_is_no_policers(change: dict[str, Any]) -> None:
         {"congestion": "bbr", "rtt_us": 2_500},  # it keeps its rate in spite of loss
     ],
 )
-def test_losses_of_a_queue_that_the_flow_fills_are_none_of_its_limits(change: dict[str, Any]) -> None:
+def test_losses_of_a_queue_that_the_flow_fills_do_not_limit_it(change: dict[str, Any]) -> None:
     """Ordinary congestion of a full link is not named before the link."""
     assert findings(**POLICED | change) == []
 
@@ -121,7 +121,7 @@ def test_losses_of_a_queue_that_the_flow_fills_are_none_of_its_limits(change: di
 @pytest.mark.parametrize(
     "change",
     [
-        {"retransmitted": 0.02, "rate_spread": 0.3},  # five times what so much loss by chance leaves
+        {"retransmitted": 0.02, "rate_spread": 0.3},  # five times the rate that this loss by chance allows
         {"retransmitted": 0.008, "lossy": 0.2, "rate_spread": 0.3},  # twice, and seldom: a large bucket
         {"retransmitted": 0.02, "loss_dispersion": 6.0, "rate_spread": 0.3, "rtt_us": 950},  # with a short queue
         {"rtt_us": 700, "rate_spread": 0.03},  # nine packets: as late as acknowledgements may be
@@ -137,7 +137,7 @@ def test_a_policer_shows_in_other_ways_as_well(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("intervals", [8, 40, 1_000])
 @pytest.mark.parametrize("lost_in_each", [4, 25, 400])
 def test_the_rate_of_a_policer_may_spread_less_the_more_packets_are_lost(intervals: int, lost_in_each: int) -> None:
-    """Chance evens out over many losses, however long the test."""
+    """Chance evens out over many losses, in short and long tests."""
     limit = 0.17 / lost_in_each**0.5
     lost = {"intervals": intervals, "retransmits": intervals * lost_in_each}
     for spread, code in ((0.99 * limit, "policer"), (1.01 * limit, "loss")):

@@ -36,7 +36,7 @@ def test_rare_loss_with_a_full_queue_is_a_slow_path() -> None:
 def test_a_paced_sender_is_told_from_a_slow_path(
     recorded: tuple[float, int, int, int, int], ratio: float, congestion: str
 ) -> None:
-    """What it has in flight is far less than its congestion window, so that the path holds no queue of its own."""
+    """It has far less in flight than its congestion window, so the path does not hold a queue."""
     mbit_s, rtt_us, min_rtt_us, cwnd_bytes, sessions = recorded
     finding = first(
         run(
@@ -55,8 +55,8 @@ def test_a_paced_sender_is_told_from_a_slow_path(
 
 @pytest.mark.parametrize("filled", [0.8, 1.0, 1.2])
 @pytest.mark.parametrize("mbit_s", [20.0, 300.0, 700.0])
-def test_a_full_queue_is_no_pace(mbit_s: float, filled: float) -> None:
-    """The sender paces a little above what the path carries, and its congestion window is in the queue."""
+def test_a_full_queue_is_not_a_pace(mbit_s: float, filled: float) -> None:
+    """The sender paces a little above the path's rate, and its congestion window is in the queue."""
     in_flight = mbit_s * 1e6 / 8 * 0.03
     slow = run(mbit_s, rtt_us=30_000, cwnd_bytes=round(in_flight / filled), pacing_bit_s=round(mbit_s * 1.05e6))
     assert first(slow).code == "path-slow"
@@ -78,7 +78,7 @@ def within_one_host(mbit_s: float, ends: dict[str, Any] = LO, **more: Any) -> Ev
 def test_bbr_that_paces_within_one_host_is_named_with_its_rates(
     expected_bit_s: float | None, mbit_s: float, ratio: float, sessions: int
 ) -> None:
-    """No path can be slow there, so its pacing is not what it has measured on one."""
+    """No path can be slow there, so its pace does not come from one."""
     finding = first(
         within_one_host(
             mbit_s,
@@ -99,21 +99,21 @@ def test_bbr_that_paces_within_one_host_is_named_with_its_rates(
 def test_a_sender_within_one_host_that_is_slower_than_its_pace_waits_for_something_else(
     congestion: str, ratio: float | None
 ) -> None:
-    """Nor is a rate that the kernel does not report a reason."""
+    """A rate that the kernel does not report is not a reason either."""
     pacing_bit_s = None if ratio is None else round(21e9 * ratio)
     evidence = within_one_host(21_000, congestion=congestion, pacing_bit_s=pacing_bit_s)
     assert first(evidence).code == "unexplained"
 
 
 def test_a_full_core_comes_before_the_pace_of_bbr() -> None:
-    """BBR paces at what the core could do."""
+    """BBR paces at the rate of the core."""
     ends = LO | {"cores": FULL, "busiest_worker": 0.97}
     assert first(within_one_host(21_000, ends, pacing_bit_s=21_000_000_000)).code == "core-saturated"
 
 
 @pytest.mark.parametrize("congestion", ["cubic", "bbr"])
 def test_a_limit_that_a_program_has_set_is_read_from_its_sockets(congestion: str) -> None:
-    """Any congestion control obeys it, and the round trip says nothing about it."""
+    """Any congestion control obeys it, and the round trip does not show it."""
     finding = first(run(93, sessions=2, max_pacing_bit_s=50_000_000, congestion=congestion, rtt_us=30_000))
     assert (finding.code, finding.confidence, finding.end) == ("pacing", 0.95, End.NEAR)
     assert "SO_MAX_PACING_RATE is 100 Mb/s" in finding.evidence.replace("\u00a0", " ")
@@ -127,8 +127,8 @@ def test_a_path_that_carried_the_expected_rate_for_a_while_is_not_said_to_be_slo
     assert first(run(**slow, upper_bit_s=930_000_000)).code == "unexplained"
 
 
-def test_losses_that_go_on_leave_no_window_to_grow() -> None:
-    """Nor does a queue that the flow fills."""
+def test_losses_that_go_on_keep_a_window_from_growing() -> None:
+    """So does a queue that the flow fills."""
     small = {"mbit_s": 300.0, "rtt_us": 10_000, "min_rtt_us": 9_500, "cwnd_bytes": 380_000}
     assert first(run(**small)).code == "congestion-window"
     assert first(run(**small, lossy=0.8)).code != "congestion-window"

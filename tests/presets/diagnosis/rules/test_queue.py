@@ -1,4 +1,4 @@
-"""Where the queue is, on made-up links of known queues."""
+"""The place of the queue, on made-up links of known queues."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ def sawtooth(out_ms: float) -> Queue:
 @pytest.mark.parametrize("place", ["sender", "middle"])
 @pytest.mark.parametrize("direction", [OUT, IN])
 @pytest.mark.parametrize("has_datagrams", [True, False])
-def test_a_queue_is_found_where_it_is(
+def test_a_queue_is_found_at_its_place(
     direction: Direction, place: str, size_ms: float, mbit_s: float, sessions: int, has_datagrams: bool
 ) -> None:
     """By direction, and at the sender's host or in the path; with UDP and without it."""
@@ -76,7 +76,7 @@ def test_both_ends_can_have_a_queue_at_once() -> None:
 
 
 def test_one_direction_may_have_a_queue_in_the_path_and_the_other_one_none() -> None:
-    """As a home line, whose uplink has the long queue."""
+    """As on a home line, whose uplink has the long queue."""
     assert places(find(Link(steady(180, 2)).events())) == {("queue-path", None, OUT)}
 
 
@@ -104,14 +104,14 @@ def test_of_two_queues_one_after_the_other_the_longer_one_counts(local: float, c
     ],
 )
 def test_a_healthy_link_has_no_queue(link: Link) -> None:
-    """A card's burst is none, and a host whose queue nobody can read has none either."""
+    """An interface's burst is not a queue, and neither is the unknown queue of a host."""
     [finding] = find(link.events())
     assert (finding.code, finding.end, finding.direction) == ("no-queue", None, None)
     assert finding.remedy == "nothing to do"
 
 
-def test_sessions_that_wait_in_queues_of_their_own_delay_nobody_else() -> None:
-    """Fair queueing: TCP's round trips rise, the probes do not, whatever the interface holds."""
+def test_sessions_that_wait_in_queues_of_their_own_delay_no_other_traffic() -> None:
+    """Fair queueing: TCP's round trips rise, and the probes' do not, for any queue of the interface."""
     for local in (0.0, 1.0):
         [finding] = find(Link(steady(50, 50), local=local, has_own_queues=True, qdisc="fq").events())
         assert finding.code == "no-queue"
@@ -142,8 +142,8 @@ def slow_answers(events: list[Event], slow_ms: float) -> list[Event]:
     ]
 
 
-def test_a_busy_host_that_answers_late_is_no_queue() -> None:
-    """The kernels' round trips do not rise; the cores say why."""
+def test_a_busy_host_that_answers_late_is_not_a_queue() -> None:
+    """The kernels' round trips do not rise; the cores show the reason."""
     [finding] = find(slow_answers(Link(has_datagrams=False).events(), 25))
     assert finding.code == "no-queue"
     assert finding.confidence < 0.75
@@ -160,7 +160,7 @@ def test_a_busy_host_does_not_hide_a_queue() -> None:
 
 @pytest.mark.parametrize("place", ["sender", "middle"])
 def test_without_samples_of_the_far_end_its_queue_is_somewhere_in_the_path(place: str) -> None:
-    """What waits there is unknown, which the evidence says and the confidence shows."""
+    """Its queue is unknown: the evidence says so, and the confidence is lower."""
     local = 1.0 if place == "sender" else 0.0
     events = Link(steady(0, 60), local=local).events()
     kept = [
@@ -171,11 +171,11 @@ def test_without_samples_of_the_far_end_its_queue_is_somewhere_in_the_path(place
     [finding] = find(kept)
     assert (finding.code, finding.direction) == ("queue-path", IN)
     assert finding.confidence <= 0.7
-    assert "what waited in the interface of the remote end is unknown" in finding.evidence
+    assert "the queue in the interface of the remote end is unknown" in finding.evidence
 
 
 def test_a_jittery_path_needs_a_longer_rise() -> None:
-    """10 ms are nothing where one probe in fifty takes 20 ms without any load."""
+    """10 ms mean nothing if one probe in fifty takes 20 ms without any load."""
     events = Link(steady(10, 0)).events()
     first = events[0]
     assert isinstance(first, Started)
@@ -205,7 +205,7 @@ def test_acknowledgements_of_a_download_can_fill_the_uplink() -> None:
 
 @pytest.mark.parametrize("has_datagrams", [True, False])
 @pytest.mark.parametrize("local", [0.0, 1.0])
-def test_a_load_both_ways_alone_tells_the_direction_where_something_does(has_datagrams: bool, local: float) -> None:
+def test_a_load_both_ways_alone_tells_the_direction_if_a_reading_does(has_datagrams: bool, local: float) -> None:
     """One-way delays do, and a sender's own queue; else it is in the path of either."""
     [finding] = find(Link(steady(80, 0), phases=(DUPLEX,), has_datagrams=has_datagrams, local=local).events())
     assert finding.code == ("queue-local" if local else "queue-path")
@@ -250,7 +250,7 @@ def test_the_remedy_for_a_queue_in_the_path_is_to_send_a_little_less() -> None:
 
 
 def test_names_from_the_other_end_cannot_become_commands() -> None:
-    """An interface may be called anything, and a person pastes the line as root."""
+    """An interface may have any name, and the user pastes the line as root."""
     nic = NicInfo("a;reboot", "device", "x", 10**9, "full", 1_500)
     for local in (0.0, 1.0):
         [finding] = find(Link(steady(0, 40), local=local, nic=nic, qdisc="$(reboot)").events())

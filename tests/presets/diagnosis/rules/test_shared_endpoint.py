@@ -1,4 +1,4 @@
-"""Other tests of the endpoint: what they explain, and what they do not."""
+"""Other tests of the endpoint: the part of the gap that they explain."""
 
 from dataclasses import replace
 
@@ -18,8 +18,8 @@ def beside(evidence: Evidence, received: float = 0.0, sent: float = 0.0, tests: 
     return replace(evidence, others=others)
 
 
-def test_another_test_that_carries_what_is_missing_is_the_first_finding() -> None:
-    """With its rate, and with what to do."""
+def test_another_test_that_carries_the_missing_rate_is_the_first_finding() -> None:
+    """With its rate, and with a remedy."""
     finding = first(beside(run(500, rtt_us=9_000), received=440))
     assert (finding.code, finding.end) == ("other-tests", None)
     assert finding.text == "Another test on this endpoint shares its link."
@@ -30,7 +30,7 @@ def test_another_test_that_carries_what_is_missing_is_the_first_finding() -> Non
 
 
 def test_others_explain_no_more_than_they_carry() -> None:
-    """A slow test is no reason for a large gap, and one in the other direction takes nothing."""
+    """A slow test does not explain a large gap, and one in the other direction takes nothing."""
     codes = [finding.code for finding in diagnose(beside(run(500, rtt_us=9_000), received=0.064))]
     assert codes == ["path-slow"]
     assert "other-tests" not in [f.code for f in diagnose(beside(run(500, rtt_us=9_000), sent=440))]
@@ -39,7 +39,7 @@ def test_others_explain_no_more_than_they_carry() -> None:
     assert sum(finding.share or 0.0 for finding in findings) <= 1.0
 
 
-def test_the_direction_in_shares_with_what_the_endpoint_sends() -> None:
+def test_the_direction_in_shares_with_the_payload_that_the_endpoint_sends() -> None:
     """Several tests are named in the plural, and those of an ended run in the past."""
     evidence = beside(run(500, rtt_us=9_000), sent=440, tests=2)
     flows = tuple(replace(flow, direction=Direction.IN) for flow in evidence.flows)
@@ -59,14 +59,14 @@ def test_the_bytes_of_other_tests_are_not_other_traffic_as_well() -> None:
 
 
 def test_a_test_that_its_window_limits_is_not_explained_by_others() -> None:
-    """It would not use what they leave."""
+    """It would not use more."""
     limited = run(100, window_bytes=65_536, sndbuf_limited=0.9, rtt_us=6_500, min_rtt_us=6_500)
     limited = replace(limited, flows=(replace(limited.flows[0], send_window_bytes=65_536),))
     assert first(limited).code == first(beside(limited, received=300)).code == "window-below-bdp"
 
 
 def test_without_a_target_others_are_named_unless_the_test_limits_itself() -> None:
-    """A rate of its own that it reaches is no lack."""
+    """A test that reaches its own rate does not miss anything."""
     free = run(500, expected_bit_s=None)
     (finding,) = diagnose_untargeted(beside(free, received=440))
     assert (finding.code, finding.share) == ("other-tests", None)
@@ -76,7 +76,7 @@ def test_without_a_target_others_are_named_unless_the_test_limits_itself() -> No
 
 
 def test_a_run_as_expected_has_no_other_finding() -> None:
-    """Whoever else was there."""
+    """Even if other tests ran."""
     assert [finding.code for finding in diagnose(beside(run(945), received=500))] == ["at-expected"]
 
 

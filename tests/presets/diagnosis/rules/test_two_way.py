@@ -57,7 +57,7 @@ def test_a_direction_without_loss_beside_a_full_one_waits_for_its_queue(out: flo
 
 @pytest.mark.parametrize("share", [0.94, 0.98, 1.02])
 def test_a_direction_that_reached_its_line_at_times_has_no_slow_path(share: float) -> None:
-    """However many packets its own queue has dropped."""
+    """Even if its own queue has dropped many packets."""
     finding = first(both_ways(0.85, 0.85, inwards=reached(share), **reached(share)))
     assert (finding.code, finding.confidence) == ("acks-queued", 0.6)
 
@@ -87,7 +87,7 @@ def test_losses_of_a_slow_start_fill_no_queue_later(quiet: float, code: str, con
 
 
 def test_a_small_gap_of_both_directions_has_no_cause() -> None:
-    """Its finding says what is known, and which test would tell."""
+    """Its finding has the known numbers, and the test that would tell."""
     finding = first(both_ways(1.0, 0.84))
     assert (finding.code, finding.trial) == ("unexplained", Trial(direction=Direction.IN))
     assert "wait for both queues" in finding.evidence
@@ -103,7 +103,7 @@ def test_a_small_gap_of_both_directions_has_no_cause() -> None:
     ],
     ids=["without a queue", "bbr", "without a target", "one direction"],
 )
-def test_nothing_waits_without_a_queue_or_the_other_direction(evidence: Evidence) -> None:
+def test_acknowledgements_wait_only_in_a_queue_of_the_other_direction(evidence: Evidence) -> None:
     """And BBR does not send by acknowledgements alone."""
     assert waiting(evidence) is None
 

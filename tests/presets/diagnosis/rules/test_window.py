@@ -83,7 +83,7 @@ def test_a_reader_that_stops_again_and_again_is_not_taken_for_a_slow_path(
 
 
 def test_a_clamped_window_names_its_sysctl_and_its_value() -> None:
-    """The remedy asks for what was asked for, or what is needed, whichever is more."""
+    """The remedy asks for the requested or the needed size, whichever is larger."""
     finding = first(
         run(
             150,
@@ -121,7 +121,7 @@ def test_the_remedy_raises_the_kernels_limit_before_the_window() -> None:
 @pytest.mark.parametrize("sends", [True, False])
 @pytest.mark.parametrize(("used", "waiting"), [(0.01, 0.0), (0.02, 0.04)])
 def test_a_worker_that_stands_still_is_shown_by_its_state(*, sends: bool, used: float, waiting: float) -> None:
-    """It neither runs nor waits for a core, so that nothing else has its core."""
+    """It neither runs nor waits for a core, so its core is free."""
     still = {"near" if sends else "far": {"waiting": waiting, "busiest_worker": used}}
     clocks = {"busy": 0.3} if sends else {"rwnd_limited": 0.7}
     finding = first(run(300, rtt_us=1_400, peer_window_bytes=9_000_000, **clocks, **still))
@@ -160,7 +160,7 @@ def held(window: float = 0.0, buffer: float = 0.0, **change: Any) -> Finding:
 def test_a_window_that_does_not_grow_though_all_is_read_is_fixed_by_its_kernel(
     buffer_bytes: int, first_try: str
 ) -> None:
-    """A slow program would leave data unread. A buffer much larger than the window speaks for a route."""
+    """A slow program would leave data unread. A buffer much larger than the window points to a route."""
     finding = held(window=0.9, receive_buffer_bytes=buffer_bytes)
     assert (finding.code, finding.end) == ("window-clamped", End.FAR)
     assert "does not grow, though its program reads all that arrives" in finding.text
@@ -169,8 +169,8 @@ def test_a_window_that_does_not_grow_though_all_is_read_is_fixed_by_its_kernel(
 
 @pytest.mark.parametrize("change", [{"unread": 0.6}, {"low_window": 0.3}])
 @pytest.mark.parametrize("window_bytes", [None, 524_288])
-def test_data_that_nobody_reads_makes_any_window_small(change: dict[str, float], window_bytes: int | None) -> None:
-    """Whether it was set or not."""
+def test_unread_data_makes_any_window_small(change: dict[str, float], window_bytes: int | None) -> None:
+    """A set window as well as the kernel's own."""
     finding = held(window=0.9, window_bytes=window_bytes, receive_window_bytes=window_bytes, **change)
     assert (finding.code, finding.end) == ("receive-window", End.FAR)
 
@@ -182,14 +182,14 @@ def test_a_window_that_became_smaller_once_is_not_one_of_a_slow_reader() -> None
     assert held(window=0.9, **small, least_window_bytes=30_000).code == "receive-window"
 
 
-def test_a_send_buffer_at_the_kernels_limit_is_named_whatever_it_holds() -> None:
+def test_a_send_buffer_at_the_kernels_limit_is_named_for_any_content() -> None:
     """With one segment a buffer it has little payload in flight: 125,000 bytes of a limit of 4 MiB of memory."""
     finding = held(buffer=0.9, send_buffer_bytes=4_194_304)
     assert (finding.code, finding.end) == ("window-clamped", End.NEAR)
     assert "its send buffer is full of them in 90 % of samples" in finding.evidence.replace("\u00a0", " ")
 
 
-def test_what_is_modelled_never_contradicts_what_is_measured() -> None:
+def test_a_model_never_contradicts_a_measurement() -> None:
     """A flow with a window's worth in flight has another limit if its samples find nothing full."""
     window = 104_000
     modelled = run(**HELD | {"window_bytes": window, "send_window_bytes": window, "receive_window_bytes": window})
@@ -199,7 +199,7 @@ def test_what_is_modelled_never_contradicts_what_is_measured() -> None:
 
 
 def test_a_window_and_losses_share_a_gap() -> None:
-    """By the rate that either would leave alone: both are named, and the window is the larger."""
+    """By the rate that either alone would allow: both are named, and the window has the larger share."""
     evidence = run(
         **HELD
         | {"window_bytes": 104_000, "receive_window_bytes": 104_000, "holds": HoldShares(20, window=0.8)}

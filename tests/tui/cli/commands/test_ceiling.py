@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.plan import Mode
-from linkgauge.engine.results.ceiling import load_ceiling
+from linkgauge.engine.near.ceiling import load_ceiling
 from linkgauge.tui.cli.main import run_command_line
 
 

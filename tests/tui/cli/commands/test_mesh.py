@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model import errors
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.engine.results.run_log.claims import FOLDER, claimed
+from linkgauge.engine.results.run_log.process_locks import FOLDER, claimed
 from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEvent
 from linkgauge.mesh.plan import Cell
 from linkgauge.presets.catalog import Catalog
@@ -42,7 +42,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("arguments", "problem"),
     [
         ([], "give the hosts"),
-        (["db-01"], "2 to 4096 hosts"),
+        (["db-01"], "a mesh needs at least 2 hosts; you gave 1"),
         (["db-01", "db-01"], "give each host once"),
         (["db-01", "db-02", "--hosts", "file"], "not both"),
         (["--hosts", "/nonexistent"], "no such file"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
-from linkgauge.presets.diagnosis.bounds import FlowWindows
+from linkgauge.presets.diagnosis.window_bounds import FlowWindows
 from linkgauge.tui.gauges.plots.window_bars import window_lines
 
 FULL = FlowWindows(Direction.OUT, 40_960, 42_496, 98_304, 174_080)

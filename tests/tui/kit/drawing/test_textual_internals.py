@@ -6,7 +6,7 @@ from pathlib import Path
 
 import linkgauge.tui
 import pytest
-from linkgauge.tui.kit.drawing import diff_compositor, line_breaks
+from linkgauge.tui.kit.drawing import line_breaks, screen_diff
 from rich import _wrap
 from rich.console import Console
 from textual import _compositor as compositor
@@ -40,7 +40,7 @@ def test_called_and_overridden_private_methods_keep_their_parameters(
 ) -> None:
     """A new parameter or another order would be passed on wrongly by an override."""
     assert callable(function)
-    assert list(inspect.signature(function).parameters) == parameters, "Textual has changed: see diff_compositor"
+    assert list(inspect.signature(function).parameters) == parameters, "Textual has changed: see screen_diff"
 
 
 async def test_private_attributes_keep_their_kind() -> None:
@@ -88,7 +88,7 @@ def test_no_other_module_of_the_interface_uses_private_parts() -> None:
     violations = [
         f"{path.relative_to(TUI)}:{node.lineno} {ast.unparse(node)}"
         for path in TUI.rglob("*.py")
-        if path not in {Path(diff_compositor.__file__), Path(line_breaks.__file__)}
+        if path not in {Path(screen_diff.__file__), Path(line_breaks.__file__)}
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if _is_private_import(node) or _is_private_access(node) or _is_textual_override(node)
     ]

@@ -11,7 +11,7 @@ import pytest
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.engine.results.run_log.claims import FOLDER, claim
+from linkgauge.engine.results.run_log.process_locks import FOLDER, claim
 from linkgauge.tui.watch.running.followed_watch import FollowedWatch, follow_watch
 from linkgauge.tui.watch.running.watch_journal import WatchJournal
 from linkgauge.watch.events import CheckBegan, CheckVerdict, WatchEnded, WatchEvent, WatchNotice, WatchStarted

@@ -18,7 +18,7 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.near import connect
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.engine.results.run_log.claims import FOLDER
+from linkgauge.engine.results.run_log.process_locks import FOLDER
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.watch.running.interface_locks import InterfaceLocks
 from linkgauge.tui.watch.running.watch_journal import WatchJournal

@@ -1,0 +1,155 @@
+"""The connections of an endpoint that have not identified themselves and proved the key yet.
+
+They have no privilege: if there are too many, the network that has the most of them loses its oldest one. A client
+proves itself within a few round trips, so a crowd of silent connections keeps it out only if it renews all places
+in less time. Nothing here waits for the other end of a connection.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from ..control.connection import ControlConnection
+from ..control.identification import Identification
+from ..model.errors import LimitReached, RequestDeclined
+from ..model.ip_address import client_network
+from ..protocol.messages import Refuse
+from .clients.admission import Admission
+
+_BUSY: Final = "it is busy with unproved connections from your network; try again"
+_DRAINED_BYTES: Final = 65_536
+_log = logging.getLogger(__name__)
+
+EncodeRefusal = Callable[[RequestDeclined], bytes]
+"""Returns the bytes that tell the other end why its connection ends; none if it would not understand them."""
+
+
+class UnprovedConnection:
+    """An accepted connection that has not identified itself and proved the key yet.
+
+    `serial` numbers the connections in the order of their acceptance. Set `identification` or `control` once there
+    is one, and `encode_refusal` if the other end has read something already. `last_words` are sent if serving it
+    fails.
+    """
+
+    def __init__(self, sock: socket.socket, client: str, encode_refusal: EncodeRefusal, serial: int = 0) -> None:
+        self.sock = sock
+        self.client = client
+        self.network = client_network(client)
+        self.encode_refusal = encode_refusal
+        self.serial = serial
+        self.last_words = b""
+        self.task: asyncio.Task[None] | None = None
+        self.is_served = False  # whether its task owns the socket
+        self.identification: Identification | None = None
+        self.control: ControlConnection | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def wait(self, on_readable: Callable[[], None], deadline_s: float, on_late: Callable[[], None]) -> None:
+        """Call `on_readable` whenever there are bytes to read, and `on_late` after the deadline."""
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self.sock, on_readable)
+        self._deadline = loop.call_later(deadline_s, on_late)
+
+    def stop_waiting(self) -> None:
+        """Call neither any more."""
+        if self._deadline is not None:
+            asyncio.get_running_loop().remove_reader(self.sock)
+            self._deadline.cancel()
+            self._deadline = None
+
+    def abort(self, why: RequestDeclined) -> None:
+        """End the connection and tell its other end why, without waiting for it: TLS gets no alert."""
+        self.stop_waiting()
+        if self.control is not None:
+            about = "limit" if isinstance(why, LimitReached) else "other"
+            self.control.try_send(Refuse(str(why), about))
+            asyncio.get_running_loop().call_soon(self.control.abort)  # uvloop writes at the end of a turn
+        else:
+            self.send_last(self.encode_refusal(why))
+        if self.task is not None:
+            self.task.cancel()
+        else:
+            self.sock.close()
+
+    def send_last(self, words: bytes) -> None:
+        """Send the last words, unless there is no room, and read what is there.
+
+        A close with unread bytes would reset the connection, and the other end might not read the words.
+        """
+        with contextlib.suppress(OSError):
+            if words:
+                self.sock.send(words, socket.MSG_DONTWAIT)
+                self.sock.recv(_DRAINED_BYTES, socket.MSG_DONTWAIT)
+
+
+class UnprovedConnections:
+    """The unproved connections of a service, by the network that counts as one client; the oldest of each first."""
+
+    def __init__(self, admission: Admission, encode_refusal: EncodeRefusal) -> None:
+        """Make places for `admission`. `encode_refusal` is for connections that have not been read from."""
+        self.admission = admission
+        self.encode_refusal = encode_refusal
+        self._services: list[UnprovedConnections] = [self]  # whose connections are descriptors of the same process
+        self._networks: dict[str, dict[UnprovedConnection, None]] = {}
+        self._count = 0
+
+    def beside(self, encode_refusal: EncodeRefusal) -> "UnprovedConnections":
+        """Return places for another service: its connections take none of these."""
+        other = UnprovedConnections(self.admission, encode_refusal)
+        self._services.append(other)
+        other._services = self._services
+        return other
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def total(self) -> int:
+        """The number of connections of all services."""
+        return sum(map(len, self._services))
+
+    def add(self, connection: UnprovedConnection) -> UnprovedConnection | None:
+        """Add a connection; return the one that has made room for it, if it is one too many."""
+        oldest = self.make_room() if self._count >= self.admission.limits.pending else None
+        self._networks.setdefault(connection.network, {})[connection] = None
+        self._count += 1
+        return oldest
+
+    def discard(self, connection: UnprovedConnection) -> None:
+        """Remove a connection, if it is there."""
+        own = self._networks.get(connection.network, {})
+        if connection in own:
+            del own[connection]
+            self._count -= 1
+            if not own:
+                del self._networks[connection.network]
+
+    def make_room(self) -> UnprovedConnection | None:
+        """Abort and return the oldest connection of the network that has the most; None without any.
+
+        Data connections that runs of its clients await do not count: they come at once, and as many as a run has.
+        """
+        awaited = self.admission.awaited_connections()
+        unawaited = {network: len(own) - awaited[network] for network, own in self._networks.items()}
+        if not unawaited:
+            return None
+        oldest = next(iter(self._networks[max(unawaited, key=unawaited.__getitem__)]))
+        _log.debug("a connection of %s makes room; %d are unproved", oldest.client, self._count)
+        self.discard(oldest)
+        oldest.abort(LimitReached(_BUSY, "pending", self.admission.limits.pending))
+        return oldest
+
+    def abort_waiting(self, why: RequestDeclined) -> None:
+        """Abort the connections that no task serves."""
+        for own in list(self._networks.values()):
+            for connection in [each for each in own if each.task is None]:
+                self.discard(connection)
+                connection.abort(why)
+
+    def release_descriptor(self) -> UnprovedConnection | None:
+        """Make room at the service that has the most connections: all are descriptors of this process."""
+        return max(self._services, key=len).make_room()

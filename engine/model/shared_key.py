@@ -1,0 +1,108 @@
+"""The key that two ends share: its form, the proof that an end holds it, and a near end's demands of an endpoint.
+
+Pure: bytes in, bytes out; randomness is an argument. Both ends hold the same key and never send it. Each sends a
+nonce, and the other proves the key over both nonces and every byte exchanged so far (the transcript). A proof is
+therefore valid for one conversation, one role and one version of the protocol only:
+
+    near  preamble, Hello{nonce}
+    far   preamble, Challenge{nonce}
+    near  Proof     HMAC(key, "near", transcript, binding)
+    far   Welcome   HMAC(key, "far", transcript, binding)
+
+If TLS carries the conversation, `binding` is the fingerprint of the certificate: a relay between the ends has
+another certificate. The near end proves first, so an endpoint reveals nothing to try keys on. control/handshake.py
+carries this out.
+
+Both ends derive a shared secret from the same key and transcript, and it never crosses the wire. Two ends without a
+key have an empty one.
+"""
+
+import hmac
+import re
+import secrets
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Self
+
+from .errors import InvalidKeyError
+
+KEY_VARIABLE: Final = "LINKGAUGE_KEY"
+MIN_KEY_CHARACTERS: Final = 16
+MAX_KEY_CHARACTERS: Final = 1_024
+NONCE_BYTES: Final = 32
+NEAR_ROLE: Final = b"near"
+FAR_ROLE: Final = b"far"
+_KEY: Final = re.compile(r"[!-~]+", re.ASCII)
+_NEW_KEY_BYTES: Final = 24
+_LENGTH: Final = struct.Struct(">I")
+
+
+class SharedKey:
+    """The key that both ends share. Only `reveal` returns its text: nothing prints it by accident."""
+
+    __slots__ = ("_secret", "_text")
+
+    def __init__(self, text: str) -> None:
+        if not MIN_KEY_CHARACTERS <= len(text) <= MAX_KEY_CHARACTERS or not _KEY.fullmatch(text):
+            raise InvalidKeyError(
+                f"a key is {MIN_KEY_CHARACTERS} to {MAX_KEY_CHARACTERS} letters, digits and signs without spaces; "
+                "make one with: openssl rand -hex 24"
+            )
+        self._text = text
+        self._secret = mac(b"linkgauge key", text.encode())
+
+    @classmethod
+    def generate(cls, random_text: Callable[[int], str] = secrets.token_urlsafe) -> Self:
+        """Return a new random key."""
+        # It begins with a letter: no shell or command line takes it for an option.
+        return cls("k" + random_text(_NEW_KEY_BYTES))
+
+    def __repr__(self) -> str:
+        return "Key(…)"
+
+    def reveal(self) -> str:
+        """Return the text, for the other end."""
+        return self._text
+
+    def prove(self, role: bytes, context: "AuthContext") -> bytes:
+        """Return the proof that its sender holds the key, valid for one role in one conversation."""
+        return mac(self._secret, b"proof", role, context.transcript, context.channel_binding)
+
+    def derive_shared_secret(self, context: "AuthContext") -> bytes:
+        """Return the secret that only the two ends of this conversation can compute."""
+        return mac(self._secret, b"session", context.transcript, context.channel_binding)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthContext:
+    """A conversation to prove a key over: the bytes before the first proof, and the TLS fingerprint."""
+
+    transcript: bytes
+    channel_binding: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A near end's key for an endpoint, and its demands there.
+
+    With a `key` it refuses an endpoint that does not ask for one, unless `may_be_open`. `fingerprint` is
+    the SHA-256 of the certificate that the endpoint must have: the control connection is then TLS.
+    """
+
+    key: SharedKey | None = None
+    may_be_open: bool = False
+    fingerprint: bytes | None = None
+
+
+NO_ACCESS: Final = Access()
+
+
+def mac(key: bytes, *parts: bytes) -> bytes:
+    """Return the HMAC-SHA-256 of parts. Each goes in with its length, so different lists are different bytes."""
+    return hmac.digest(key, b"".join(_LENGTH.pack(len(part)) + part for part in parts), "sha256")
+
+
+def constant_time_equal(expected: bytes, received: bytes) -> bool:
+    """Return whether both are equal, in a time that reveals nothing about either."""
+    return hmac.compare_digest(expected, received)

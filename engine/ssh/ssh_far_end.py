@@ -1,0 +1,295 @@
+"""A far end that ssh starts, for as long as a block lasts.
+
+One login carries any number of control connections, one after another or at once. Nothing is installed: if the
+host has no linkgauge of this protocol, the engine is sent along and stays in memory. Data goes through ssh only on
+request. Otherwise it goes from host to host, to a port that the far end chooses.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from ..control.connection import ControlConnection
+from ..control.keepalive import DEAD_PEER_TIMEOUT_NS, KEEPALIVE_INTERVAL_S
+from ..control.multiplexer import Mux
+from ..host.child_process import end_process, foreign_environment
+from ..host.end_signals import keep_ignored
+from ..host.event_loop import await_shielded
+from ..host.process_identity import is_process_stopped
+from ..model.errors import DecodeError, PeerError, PeerUnreachable, explain_os_error
+from ..model.peer import Peer
+from ..model.plan import End
+from ..model.serialization import decode, encode, make_printable
+from .bundle import BOOTSTRAP_MARK, MIN_PYTHON, bootstrap_script
+from .data_path import DataPath, choose_forward, find_data_path
+from .login import (
+    PortForward,
+    login_command,
+    manual_login_command,
+    query_ssh_config,
+    serve_askpass,
+)
+from .remote_main import ListenReply, ListenRequest
+
+PromptCallback = Callable[[str], Awaitable[str | None]]
+"""Asks the user ssh's question; returns None if the user does not answer."""
+
+LOGIN_DEADLINE_S: Final = 120.0  # for a user who types a password; sshd's own LoginGraceTime is as long
+UNATTENDED_DEADLINE_S: Final = 30.0
+STARTUP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engine is 0.2 MB
+_END_DEADLINE_S: Final = 3.0
+_KILL_DEADLINE_S: Final = 1.0
+_READ_BYTES: Final = 65_536
+_MAX_NOISE_BYTES: Final = 1 << 16  # output of the login itself
+_MAX_STDERR_BYTES: Final = 4_096
+_SHOWN_LINES: Final = 3
+_SSH_FAILED: Final = 255
+_log = logging.getLogger(__name__)
+
+
+class SshFarEnd:
+    """A far end that is up. `open_control` opens a control connection to it, any number of times."""
+
+    def __init__(self, peer: Peer, mux: Mux, data_path: DataPath) -> None:
+        self.peer = peer
+        self.data_path = data_path
+        self._mux = mux
+
+    def __str__(self) -> str:
+        return str(self.peer)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the connection of ssh still exists."""
+        return not self._mux.is_lost
+
+    def open_control(self) -> ControlConnection:
+        """Open a control connection; raise PeerUnreachable if the far end has gone."""
+        if self._mux.is_lost:
+            raise PeerUnreachable(f"{self.peer}: the ssh connection has ended")
+        link = ControlConnection(End.NEAR)
+        self._mux.open(link)
+        return link
+
+
+@asynccontextmanager
+async def open_ssh_far_end(peer: Peer, prompt: PromptCallback | None = None) -> AsyncGenerator[SshFarEnd]:
+    """Log in, start a far end and yield it; raise PeerError if that fails.
+
+    ssh asks for passwords and the like through `prompt`, or on the terminal without it.
+    """
+    async with AsyncExitStack() as stack:
+        environment = None if prompt is None else await stack.enter_async_context(serve_askpass(prompt))
+        configuration = await query_ssh_config(peer)
+        forward = await choose_forward(peer)
+        login = _Login(peer, forward)
+        stack.push_async_callback(login.close)
+        await login.start(login_command(peer, configuration, forward), environment)
+        up = await login.until_up(is_attended=prompt is not None or sys.stdin.isatty())
+        way = await find_data_path(peer, configuration, forward, (up.host, up.port))
+        _log.debug("%s: data goes to %s", peer, way.data_address)
+        mux = await login.join(way)
+        living = asyncio.create_task(login.live(mux))
+        stack.callback(living.cancel)
+        yield SshFarEnd(peer, mux, way)
+
+
+class _Login:
+    """A process of ssh. Call `start`, `until_up`, `join` and `close`, in this order; `live` runs after `join`."""
+
+    def __init__(self, peer: Peer, forward: PortForward | None) -> None:
+        self._peer = peer
+        self._forward = forward
+        self._process: asyncio.subprocess.Process | None = None
+        self._stream: socket.socket | None = None
+        self._errors: socket.socket | None = None
+        self._mux: Mux | None = None
+        self._buffer = b""
+        self._taken = 0
+        self._stderr = bytearray()
+        self._listening: asyncio.Task[None] | None = None
+        self._was_stopped = False
+
+    async def start(self, command: list[str], environment: Mapping[str, str] | None) -> None:
+        """Start ssh. With its own environment it has no terminal: it asks questions through that environment."""
+        self._stream, theirs = socket.socketpair()
+        # A child of ssh may hold its standard error open after ssh has ended: do not wait for that.
+        self._errors, their_errors = socket.socketpair()
+        for each in (self._stream, self._errors):
+            each.setblocking(False)
+        with theirs, their_errors:
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *keep_ignored(command),
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    stderr=their_errors.fileno(),
+                    env=foreign_environment(environment),
+                    start_new_session=environment is not None,
+                )
+            except OSError as error:
+                raise PeerUnreachable(f"{self._peer}: ssh cannot be started: {explain_os_error(error)}") from error
+        _log.debug("%s: ssh runs as process %d", self._peer, self._process.pid)
+        self._listening = asyncio.create_task(self._listen(self._errors))
+
+    async def until_up(self, *, is_attended: bool) -> ListenReply:
+        """Answer the far end's requests until it listens; raise PeerError if it never does."""
+        deadline_s = LOGIN_DEADLINE_S if is_attended else UNATTENDED_DEADLINE_S
+        try:
+            async with asyncio.timeout(deadline_s) as limit:
+                has_begun = False
+                while (line := await self._next_line()) is not None:
+                    if not has_begun:  # from here on the user types nothing; further lines gain no time
+                        has_begun = True
+                        limit.reschedule(asyncio.get_running_loop().time() + STARTUP_DEADLINE_S)
+                    word, _, rest = line.partition(" ")
+                    _log.debug("%s: bootstrap step %r", self._peer, word)
+                    if word == "up":
+                        return self._checked(rest)
+                    await self._answer(word, rest)
+                raise await self._why_ended()
+        except TimeoutError as error:
+            raise PeerUnreachable(
+                f"{self._peer} did not come up in time{self._quoted()}; "
+                f"try it by hand: {manual_login_command(self._peer)}"
+            ) from error
+
+    async def join(self, way: DataPath) -> Mux:
+        """Make the streams of ssh carry control connections; return their multiplexer."""
+        assert self._stream is not None  # noqa: S101 - it was started
+        mux = Mux(None, lambda: None, extra=way.transport_extra, why_lost=self._why_lost)
+        mux.data_received(self._buffer)
+        await asyncio.get_running_loop().create_unix_connection(lambda: mux, sock=self._stream)
+        self._mux, self._stream = mux, None
+        return mux
+
+    async def live(self, mux: Mux) -> None:
+        """Send keepalives to the far end until the connection is lost.
+
+        An ssh process that a signal has stopped would hold the far end up, and is killed. It must be stopped at two
+        checks in a row, because one that was suspended together with this process continues with it.
+        """
+        looks = 0
+        while not mux.is_lost:
+            await asyncio.sleep(KEEPALIVE_INTERVAL_S)
+            mux.send_keepalive()
+            process = self._process
+            looks = looks + 1 if process is not None and is_process_stopped(process.pid) else 0
+            if process is not None and looks > 1:
+                self._was_stopped = True
+                process.kill()
+                mux.connection_lost(None)
+
+    async def close(self) -> None:
+        """End the far end and ssh."""
+        await await_shielded(self._end())
+
+    async def _next_line(self) -> str | None:
+        """Return the far end's next line, None at its end. Lines without its mark are the login's own."""
+        assert self._stream is not None  # noqa: S101 - it was started
+        loop = asyncio.get_running_loop()
+        while True:
+            while b"\n" in self._buffer:
+                line, _, self._buffer = self._buffer.partition(b"\n")
+                mark, _, rest = line.decode(errors="replace").strip().partition(" ")
+                if mark == BOOTSTRAP_MARK:
+                    return rest
+            try:
+                more = await loop.sock_recv(self._stream, _READ_BYTES)
+            except ConnectionError:
+                return None
+            if not more:
+                return None
+            self._buffer += more
+            self._taken += len(more)
+            if self._taken > _MAX_NOISE_BYTES:
+                raise PeerError(
+                    f"{self._peer}: the start-up files of its shell print too much; "
+                    "let them print only on a terminal"
+                )
+
+    async def _send(self, data: bytes) -> None:
+        assert self._stream is not None  # noqa: S101 - it was started
+        with contextlib.suppress(ConnectionError):  # reading shows its end
+            await asyncio.get_running_loop().sock_sendall(self._stream, data)
+
+    async def _answer(self, word: str, rest: str) -> None:
+        oldest = ".".join(map(str, MIN_PYTHON))
+        if word == "engine":
+            self._stderr.clear()  # the output of another version of linkgauge there
+            await self._send(bootstrap_script())
+        elif word == "ready":
+            ssh, forward = self._peer.ssh, self._forward
+            assert ssh is not None  # noqa: S101 - it is such a peer
+            port = (ssh.data_port or 0) if forward is None else forward.far_port
+            request = json.dumps(encode(ListenRequest(port, forward is not None)))
+            await self._send(request.encode() + b"\n")
+        elif word == "python":
+            python = f"its python3 is {make_printable(rest)}" if rest else "it has no python3 on its PATH"
+            raise PeerError(
+                f"{self._peer} cannot run the remote endpoint: {python}; "
+                f"install Python {oldest} or newer there, or linkgauge"
+            )
+
+    def _checked(self, text: str) -> ListenReply:
+        try:
+            up = decode(ListenReply, json.loads(text))
+        except (DecodeError, ValueError, RecursionError) as error:
+            raise PeerError(f"{self._peer} cannot be understood: {error}") from error
+        if up.problem is not None:
+            raise PeerError(f"{self._peer}: {up.problem}")
+        return up
+
+    async def _why_ended(self) -> PeerError:
+        """Return the error of an ssh that ended before the far end was up."""
+        assert self._process is not None  # noqa: S101 - it was started
+        status = await self._process.wait()
+        if self._listening is not None:
+            await asyncio.wait([self._listening], timeout=_KILL_DEADLINE_S)
+        if status == _SSH_FAILED:
+            return PeerUnreachable(
+                f"ssh cannot log in to {self._peer}{self._quoted()}; "
+                f"try it by hand: {manual_login_command(self._peer)}"
+            )
+        return PeerError(
+            f"{self._peer}: the remote endpoint could not be started (status {status}){self._quoted()}"
+        )
+
+    def _why_lost(self) -> str:
+        return "ssh was stopped by a signal" if self._was_stopped else f"ssh ended{self._quoted()}"
+
+    def _quoted(self) -> str:
+        """Return the last lines of ssh's own messages, as printable text."""
+        lines = [make_printable(line.strip()) for line in self._stderr.decode(errors="replace").splitlines()]
+        last = [line for line in lines if line][-_SHOWN_LINES:]
+        return f": {' '.join(last)}".rstrip(".") if last else ""
+
+    async def _listen(self, errors: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while more := await loop.sock_recv(errors, _MAX_STDERR_BYTES):
+            self._stderr += more
+            del self._stderr[:-_MAX_STDERR_BYTES]
+
+    async def _end(self) -> None:
+        is_there = self._mux is not None and time.monotonic_ns() - self._mux.last_received_ns < DEAD_PEER_TIMEOUT_NS
+        if self._mux is not None:
+            self._mux.close()
+        if self._stream is not None:
+            self._stream.close()
+        if self._process is not None:
+            # Its streams have ended; if no far end is there it may wait for ever.
+            kills = ((signal.SIGTERM, _KILL_DEADLINE_S), (signal.SIGKILL, _KILL_DEADLINE_S))
+            await end_process(self._process, ((None, _END_DEADLINE_S if is_there else 0), *kills))
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait([self._listening])
+        if self._errors is not None:
+            self._errors.close()
