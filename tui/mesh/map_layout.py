@@ -159,26 +159,26 @@ def column_names(names: Sequence[str], density: Density) -> tuple[str, ...]:
 
 
 def numbered_columns(count: int, cell_width: int, cursor: int | None) -> str:
-    """Return the line above narrow columns: the numbers of the first, every fifth, and the cursor's column."""
-    wanted = [at for at in range(count) if at == 0 or (at + 1) % _EVERY == 0]
-    line = [" "] * (count * cell_width)
-    for at in wanted:
-        _write(line, at * cell_width, str(at + 1))
-    if cursor is not None:
-        text, start = str(cursor + 1), cursor * cell_width
-        # The cursor's number is whole: numbers that would touch it give way.
-        for at in wanted:
-            begin = at * cell_width
-            if begin - len(text) - 1 <= start <= begin + len(str(at + 1)):
-                _write(line, begin, " " * len(str(at + 1)))
-        _write(line, start, text)
-    return "".join(line)
+    """Return the line above narrow columns: the numbers of the first, every fifth, and the cursor's column.
 
+    Each begins at its column, or further to the left if the line would end before the number.
+    """
+    room = count * cell_width
 
-def _write(line: list[str], at: int, text: str) -> None:
-    at = min(at, len(line) - len(text))
-    if at >= 0:
-        line[at : at + len(text)] = text
+    def place(text: str) -> int:
+        return min((int(text) - 1) * cell_width, room - len(text))
+
+    texts = [str(at + 1) for at in range(count) if at == 0 or (at + 1) % _EVERY == 0]
+    # The last number and the cursor's are whole: numbers that would touch them give way.
+    for text in (*texts[-1:], *([] if cursor is None else [str(cursor + 1)])):
+        start, end = place(text), place(text) + len(text)
+        left = [other for other in texts if place(other) + len(other) < start]
+        right = [other for other in texts if min(place(other), (int(other) - 1) * cell_width - 1) > end]
+        texts = [*left, text, *right]
+    line = ""
+    for text in texts:
+        line = f"{line:<{place(text)}}{text}"
+    return line.ljust(room)
 
 
 def _shared_length(names: Sequence[str]) -> int:
