@@ -1,6 +1,6 @@
 """The screen of a mesh, in progress or stored: the map of its cells, the cell at the cursor, the findings.
 
-In a mesh of many hosts cells begin and end all the time: `session_screen` limits how often they are drawn.
+In a mesh of many hosts cells begin and end all the time: `progress_screen` limits how often they are drawn.
 """
 
 import logging
@@ -29,7 +29,7 @@ from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of
-from ..kit.screens.session_screen import SessionScreen
+from ..kit.screens.progress_screen import ProgressScreen
 from ..kit.widgets.key_footer import KeyFooter
 from ..session.run_exports import ExportFormat
 from .heat_map import HeatMap
@@ -63,7 +63,7 @@ _MARKS: Final[Marks] = (
 )
 
 
-class MeshScreen(SessionScreen):
+class MeshScreen(ProgressScreen):
     """One mesh.
 
     Args:

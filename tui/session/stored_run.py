@@ -22,8 +22,9 @@ from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
+from ..readings.cockpit_snapshot import CockpitSnapshot
 from ..readings.instrument_values import Phase
-from ..readings.live_readings import CockpitSnapshot, LiveReadings
+from ..readings.live_readings import LiveReadings
 from ..words import numbers
 from ..words.comparison import ComparisonRow, figure_rows, plan_rows
 from ..words.run_list import RunLine, run_line

@@ -26,7 +26,7 @@ from ...watch.watch_plan import WatchPlan
 from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of
-from ..kit.screens.session_screen import SessionScreen
+from ..kit.screens.progress_screen import ProgressScreen
 from ..kit.widgets.key_footer import KeyFooter
 from ..kit.widgets.log_view import LogView
 from .peer_table import PeerTable
@@ -105,7 +105,7 @@ class WatchHandle(Protocol):
         ...
 
 
-class WatchScreen(SessionScreen):
+class WatchScreen(ProgressScreen):
     """One watch, until it has ended.
 
     Args:

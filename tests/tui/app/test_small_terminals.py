@@ -8,7 +8,7 @@ import pytest
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.run.preset_list import PresetList, align_point
+from linkgauge.tui.run.preset_picker import PresetList, align_point
 
 from ..scripted_run import five_sessions_half_way
 from ..stored_runs import open_history

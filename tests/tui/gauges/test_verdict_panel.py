@@ -41,7 +41,7 @@ async def test_a_run_that_breaks_says_why_and_what_it_measured(world: Any, size:
 async def test_warnings_and_notices_are_shown_as_they_are_written(world: Any) -> None:
     """Brackets of a peer's text are no markup, escape sequences are no commands."""
     async with world.cockpit((120, 40)) as cockpit:
-        world.on_start = lambda script: script.notices.append("this run is not kept: disk [full]")
+        world.on_start = lambda script: script._notices.append("this run is not kept: disk [full]")
         await cockpit.press("space")
         world.script.emit(Warned("far granted [red]212K[/red]\x1b[2J, less than the 4M asked for"))
         world.script.run_for(4, 7.1e9)

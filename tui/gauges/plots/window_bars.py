@@ -1,4 +1,4 @@
-"""Bytes in flight of a session as a bar, above the windows that bound them."""
+"""The bytes in flight of a session as a bar, above the windows that limit them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -30,8 +30,8 @@ _NOTHING: Final = "no values from the kernel yet"
 def window_lines(windows: Sequence[FlowWindows], width: int, height: int) -> list[Content]:
     """Return four bars for each direction: in flight, window, cwnd, and bandwidth x delay of the expected rate.
 
-    All have one scale, so that the bar which the bytes in flight have reached stands out. Where there is room, the
-    words are explained below them.
+    All have one scale, so that the user sees which bar the bytes in flight have reached. If they fit, explanations
+    of the words are below the bars.
     """
     values = [value for flow in windows for _, value in _bars(flow) if value is not None]
     room = width - _LABEL_CELLS - _VALUE_CELLS

@@ -40,7 +40,7 @@ class HelpScreen(ModalScreen[None]):
     """One page of keys and marks.
 
     Args:
-        screen: The screen whose actions are explained, with those of the screens that it opens.
+        screen: The screen whose actions are explained, with the actions of the screens that it opens.
         legend: The marks of that screen, each with its meaning.
     """
 

@@ -1,7 +1,7 @@
-"""The screen of a session in progress, as of a mesh or a watch: it follows what happens until the session is over.
+"""The screen of a mesh or a watch in progress: it follows the events of the session until the session is over.
 
-A background task follows the session and only posts messages; the handlers own all state. The screen is drawn soon
-after an event, a few times a second at most: many events come together.
+A background task follows the session and only posts messages. The handlers own all state. The screen is drawn soon
+after an event, but only a few times a second: many events come together.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ _CLOCK_EVERY_S: Final = 1.0
 _QUIT_TIMEOUT_S: Final = 30.0
 
 
-class SessionScreen(ActionScreen):
-    """Follows a session. A subclass has `take`, `finish` and `draw`."""
+class ProgressScreen(ActionScreen):
+    """Follows the session of a mesh or a watch. A subclass has `take`, `finish` and `draw`."""
 
     @dataclass
     class Happened(Message):
@@ -49,7 +49,7 @@ class SessionScreen(ActionScreen):
         self._draw_soon = Debounce(self, _DRAW_AFTER_S, self.draw)
 
     def follow(self, session: AsyncIterable[Any], draw_clock: Callable[[], object]) -> None:
-        """Follow a session from now on, and draw the times on the screen each second."""
+        """Follow a session, and draw the times on the screen every second."""
         self.run_worker(self._follow(session), group="session", exit_on_error=False)
         self.set_interval(_CLOCK_EVERY_S, draw_clock)
 
@@ -63,7 +63,7 @@ class SessionScreen(ActionScreen):
             self.post_message(self.SessionOver())
 
     def task_failed(self, task: Worker[Any]) -> None:
-        """End with the reason where the task that follows the session has failed."""
+        """If the task that follows the session has failed, end with the reason."""
         if task.group == "session":
             self.post_message(self.SessionOver(internal_error_text(task.error)))
         else:
@@ -86,7 +86,7 @@ class SessionScreen(ActionScreen):
             self.draw()
 
     def leave(self, *, is_running: bool, stop: Callable[[], None]) -> None:
-        """Leave the screen. A session in progress is stopped first; a second request leaves at once."""
+        """Leave the screen. A session in progress is stopped first. A second request leaves at once."""
         if self.is_closing or not is_running:
             self.close_screen()
             return
@@ -95,7 +95,7 @@ class SessionScreen(ActionScreen):
         self.set_timer(_QUIT_TIMEOUT_S, self.close_screen)
 
     def close_screen(self) -> None:
-        """Return to the screen below; without one, end the app."""
+        """Return to the screen below, or end the app if there is none."""
         app = app_of(self)
         if app.screen_stack[0] is self:
             app.exit()

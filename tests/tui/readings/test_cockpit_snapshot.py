@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import LOOPBACK, Peer
-from linkgauge.engine.model.plan import Direction, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
-from linkgauge.tui.readings.instrument_values import PlotContent, plot_contents
-from linkgauge.tui.readings.live_readings import flow_reading
-from linkgauge.tui.readings.load_step_values import StepState, load_plan, responsiveness_reading, why_settings_fixed
+from linkgauge.tui.readings.cockpit_snapshot import flow_reading, responsiveness_reading, why_settings_fixed
+from linkgauge.tui.readings.instrument_values import StepState
 from linkgauge.tui.run.cockpit_state import CockpitState
 
 from ..scripted_loads import emit_loads
@@ -100,22 +99,6 @@ def test_a_gauge_has_at_the_end_the_rate_of_its_direction_alone(world: Any) -> N
         flow = flow_reading(snapshot, direction)
         assert flow.bit_s == pytest.approx(rate, rel=0.01)
         assert flow.expected is not None
-
-
-def test_a_limit_of_the_rate_and_the_cores_hold_for_the_test(world: Any) -> None:
-    """Its direction, its sessions and its window do not come from ordinary tests."""
-    plan = Plan(
-        Settings(Direction.IN, 3, 65_536), rate_bit_s=10_000_000, near_cores=(0,), socket=SocketOptions(dscp=46)
-    )
-    made = load_plan(plan)
-    assert (made.rate_bit_s, made.near_cores, made.socket.dscp) == (10_000_000, (0,), 46)
-    assert made.settings == responsiveness_plan().settings
-
-
-def test_only_a_test_with_loads_has_their_plot() -> None:
-    """It comes first there."""
-    assert plot_contents(responsiveness_plan())[0] is PlotContent.LOAD
-    assert PlotContent.LOAD not in plot_contents(Plan(probe=True))
 
 
 def test_settings_are_fixed_by_the_test_or_by_the_far_end() -> None:

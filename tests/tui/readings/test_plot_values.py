@@ -1,10 +1,14 @@
-"""The axes of a run's plot: one rate at the top of the plot and at the end of each gauge's bar."""
+"""The columns and the axes of a run's plot: one rate at its top and at the end of each gauge's bar."""
+
+from typing import Any
 
 import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate
-from linkgauge.engine.model.plan import Direction, Settings
+from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.results.sums.traces import PlotPeriod, PlotPoint
-from linkgauge.tui.readings.plot_axes import REDRAW_NS, RateAxis, follow_values
+from linkgauge.tui.readings.plot_values import REDRAW_NS, RateAxis, follow_values, period_averages, plot_columns
+
+from ..scripted_run import play
 
 NOTHING = Expectation()
 
@@ -52,3 +56,31 @@ def test_a_burst_that_no_column_shows_leaves_the_axis_alone() -> None:
     rates[100] = 900e6
     assert top(period(*rates), span_s=3_600.0) == pytest.approx(150e6)
     assert top(period(*rates[:120])) == 1_000e6
+
+
+def test_each_leg_has_the_average_that_the_run_is_judged_by(world: Any) -> None:
+    """Before and after of a change, warm-up left out; what has not counted yet is unknown."""
+    plan = Plan()
+    script = world.script_of(world.app(plan=plan).cockpit.preset, plan)
+    script.run_for(12, 4e9)
+    script.change_settings(Settings(sessions=5))
+    script.run_for(12, 9e9)
+    script.change_settings(Settings(sessions=8))
+    script.run_for(1, 9e9)
+    board, meter = play(script), script.meter
+    before, after, unknown = period_averages(board.periods, meter.summary())
+    assert (before, after) == (pytest.approx(4e9, rel=0.02), pytest.approx(9e9, rel=0.02))
+    assert unknown is None
+    assert period_averages(board.periods, None) == [None, None, None]
+
+
+def test_the_plot_shows_the_known_values_of_each_column() -> None:
+    """Several points in a column are averaged, a long one fills several, and a leg's first column is its own."""
+    before = PlotPeriod(
+        0.0, Settings(), Expectation(), {Direction.OUT: [PlotPoint(1.0, 4.0, True), PlotPoint(1.5, 2.0, False)]}
+    )
+    after = PlotPeriod(1.5, Settings(sessions=5), Expectation(), {Direction.OUT: [PlotPoint(4.0, 8.0, False)]})
+    drawn = plot_columns([before, after], 8.0, 8)
+    assert [None if column is None else column.rates[0][1] for column in drawn] == [4.0, 8.0, 8.0, 8.0, *[None] * 4]
+    assert [column.warmup for column in drawn if column] == [True, False, False, False]
+    assert [column.rates[0][1] for column in plot_columns([before], 2.0, 1) if column] == [3.0]
