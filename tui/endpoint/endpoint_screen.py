@@ -43,15 +43,15 @@ class EndpointScreen(ActionScreen):
     DEFAULT_CSS = """
     EndpointScreen {
         & EndpointHeader { background: $panel; }
-        & EndpointGauge, & ClientTable, & LimitsPanel, & EndpointLogView, & #nobody {
+        & EndpointGauge, & ClientTable, & LimitsPanel, & EndpointLogView, & #no-clients {
             border: round $foreground 22%;
             border-title-color: $foreground 80%;
             border-title-style: bold;
             border-subtitle-color: $foreground 62%;
         }
         & #rates { height: 9; }
-        & #nobody { height: 1fr; padding: 0 2; align: left middle; scrollbar-size-vertical: 1; }
-        & #nobody Static { height: auto; }
+        & #no-clients { height: 1fr; padding: 0 2; align: left middle; scrollbar-size-vertical: 1; }
+        & #no-clients Static { height: auto; }
         & #below { height: 15; }
         & LimitsPanel { width: 46; height: 100%; }
         & EndpointLogView { width: 1fr; height: 100%; }
@@ -60,7 +60,7 @@ class EndpointScreen(ActionScreen):
         &.-towering #below { height: 20; }
         &.-narrow LimitsPanel { width: 41; }
         &.-short {
-            & EndpointGauge, & ClientTable, & LimitsPanel, & EndpointLogView, & #nobody {
+            & EndpointGauge, & ClientTable, & LimitsPanel, & EndpointLogView, & #no-clients {
                 border: none;
                 border-top: solid $foreground 22%;
             }
@@ -89,8 +89,8 @@ class EndpointScreen(ActionScreen):
             yield EndpointGauge("received")
             yield EndpointGauge("sent")
         yield ClientTable()
-        with VerticalScroll(id="nobody") as nobody:
-            nobody.border_title = Content("clients")
+        with VerticalScroll(id="no-clients") as invitation:
+            invitation.border_title = Content("clients")
             yield Static(_invitation(self._endpoint.info), markup=False)
         with Horizontal(id="below"):
             yield LimitsPanel()
@@ -132,7 +132,7 @@ class EndpointScreen(ActionScreen):
         self.query_one("#serving-sent", EndpointGauge).show(sent)
 
     def _show_clients(self, snapshot: EndpointSnapshot) -> None:
-        table, invitation = self.query_one(ClientTable), self.query_one("#nobody")
+        table, invitation = self.query_one(ClientTable), self.query_one("#no-clients")
         has_room = not self.has_class("-tiny")
         table.display = bool(snapshot.clients) and has_room
         invitation.display = not snapshot.clients and has_room

@@ -46,7 +46,7 @@ class MapLayout:
         density: the kind of cells.
         count: the number of hosts.
         label: the width of the rows' labels, with the gap to the cells.
-        digits: the width of a host's number in its label; 0 where columns have names.
+        digits: the width of a host's number in its label; 0 if columns have names.
         cell_width: the columns of the screen for a cell.
         cell_lines: the lines of the screen for a cell.
     """

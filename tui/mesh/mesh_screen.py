@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 _FRAME_LINES: Final = 4  # head, status, legend, footer
 _MARKS: Final[Marks] = (
     ("▼ ✗", "a cell below the pass mark; below half of the expected rate"),
-    ("•", "a cell at or above the pass mark, where cells are too small for figures"),
+    ("•", "a cell at or above the pass mark, if cells are too small for figures"),
     ("!", "a cell that was tried and has no result; the panel says why"),
     ("●", "a cell that runs now"),
     ("·", "a cell that was not measured yet"),

@@ -35,7 +35,7 @@ def test_without_an_expected_rate_a_cell_is_judged_by_the_median() -> None:
 
 
 def test_numbers_have_one_unit_and_fit_their_column() -> None:
-    """That of the fastest cell."""
+    """The unit of the fastest cell."""
     scale = CellScale(matrix([CellFigure(A, "a", 23.512e9), CellFigure(B, "b", 0.4e9), CellFigure(C, "c", 391e9)]))
     assert scale.unit == "Gb/s"
     assert [scale.number(cell) for cell in (A, B, C, D)] == ["23.5", "0.4", "391.0", ""]

@@ -102,7 +102,7 @@ class FollowedWatch:
     def reload(self, plan: WatchPlan) -> None:
         """Show the watch by another plan from now on. Its own process reads the file at SIGHUP."""
         if plan.name != self.plan.name:
-            self.report(f"this shows the watch {self.plan.name}; the file has that of {plan.name} now")
+            self.report(f"this shows the watch {self.plan.name}; the file is now for the watch {plan.name}")
         self.plan = replace(plan, name=self.plan.name)
         self._state.add_peers(self.plan)
 

@@ -155,14 +155,14 @@ def read_watch_file(path: Path, presets: Catalog | None = None) -> WatchPlan:
 
 
 def parse_watch(text: str, path: Path, presets: Catalog | None = None) -> WatchPlan:
-    """Return the watch that a text describes. Without a name it has that of `path`, which errors name too.
+    """Return the watch that a text describes. Without a name it takes the file's, which errors name too.
 
     Raises as `read_watch_file` does.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path} is no TOML: {make_printable(str(error))}") from error
+        raise UsageError(f"{path} is not TOML: {make_printable(str(error))}") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: a number or a nesting in it is too large") from error
     return _WatchReader(str(path), presets).read(document, path.name.removesuffix(".toml"))

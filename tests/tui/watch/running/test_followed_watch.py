@@ -124,7 +124,7 @@ async def test_another_plan_of_the_file_changes_what_is_shown(log: RunLog, journ
         watch.reload(WatchPlan("other", (replace(PLAN.peers[0], name="db-9"),)))
         assert watch.plan.name == "office"
         assert list(watch.statuses) == ["db-9"]
-        assert "this shows the watch office; the file has that of other now" in str(await anext(watch))
+        assert "this shows the watch office; the file is now for the watch other" in str(await anext(watch))
 
 
 async def test_peers_that_the_watch_does_not_have_are_not_due(log: RunLog, journal: WatchJournal) -> None:

@@ -61,7 +61,7 @@ def test_a_peer_s_own_value_counts_before_the_default() -> None:
     ("text", "message"),
     [
         ("", "office.toml: no [[peer]]; give one for each peer"),
-        ("[watch]\nname = ", "office.toml is no TOML: Invalid value (at"),
+        ("[watch]\nname = ", "office.toml is not TOML: Invalid value (at"),
         (
             PEER + f"sessions = {'9' * 5_000}",
             "office.toml cannot be read: a number or a nesting in it is too large",

@@ -114,7 +114,7 @@ async def test_each_peer_is_tested_and_probed_once_and_the_watch_ends(tmp_path: 
         assert status.checks == (1, 0, 0)
         assert status.last_probe is not None
         assert status.last_probe.result.figure(Metric.LATENCY_S) is not None
-        # Whoever reads the journal knows the same.
+        # The journal alone leads to the same state.
         assert WatchJournal(log, "watch-test").read(plan).statuses["a"] == status
 
 
