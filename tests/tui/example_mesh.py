@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.events import (
@@ -19,6 +18,7 @@ from linkgauge.mesh.events import (
 )
 from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from linkgauge.mesh.plan import Cell, Host, MeshMode, MeshPlan
+from linkgauge.tui.mesh.mesh_session import MeshUpdate
 
 GROUP = "mesh-20261123-090000-a2b3"
 EXPECTED_BIT_S = 941_482_000.0
@@ -66,14 +66,6 @@ def findings(count: int) -> tuple[MeshFinding, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class News:
-    """An event, and the figure of the cell that it ended."""
-
-    event: MeshEvent
-    figure: CellFigure | None = None
-
-
 class ScriptedMesh:
     """A mesh in progress whose events a test emits."""
 
@@ -82,7 +74,7 @@ class ScriptedMesh:
         self.matrix = MeshMatrix(GROUP, MeshMode.ROUNDS, self.plan.hosts, {})
         self.findings: Sequence[MeshFinding] = ()
         self.stops = 0
-        self._queue: asyncio.Queue[News] = asyncio.Queue()
+        self._queue: asyncio.Queue[MeshUpdate] = asyncio.Queue()
 
     def emit(self, *events: MeshEvent) -> None:
         """Let events happen. A cell that ends has the figure of the example."""
@@ -93,7 +85,7 @@ class ScriptedMesh:
                 self.matrix = MeshMatrix(
                     GROUP, self.matrix.mode, self.plan.hosts, {**self.matrix.figures, made.cell: made}
                 )
-            self._queue.put_nowait(News(event, made))
+            self._queue.put_nowait(MeshUpdate(event, made))
 
     def begin(self) -> None:
         """Let the mesh begin its first round."""
@@ -116,9 +108,9 @@ class ScriptedMesh:
         """Count the requests."""
         self.stops += 1
 
-    async def __aiter__(self) -> AsyncIterator[News]:
+    async def __aiter__(self) -> AsyncIterator[MeshUpdate]:
         while True:
-            news = await self._queue.get()
-            yield news
-            if isinstance(news.event, MeshEnded):
+            update = await self._queue.get()
+            yield update
+            if isinstance(update.event, MeshEnded):
                 return

@@ -1,6 +1,6 @@
 """The screen of a mesh: it fills in while the mesh runs, stops it in order, and opens the run of a cell."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +23,9 @@ from linkgauge.tui.kit.screens.export import ExportScreen
 from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.mesh.heat_map import HeatMap
 from linkgauge.tui.mesh.mesh_screen import MeshScreen
-from linkgauge.tui.mesh.stored_mesh import StoredMesh
+from linkgauge.tui.mesh.stored_mesh import StoredMesh, StoredMeshes
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from ..app_driver import screen_text, until
 from ..example_mesh import GROUP, ScriptedMesh, findings, hosts, matrix
@@ -34,7 +35,7 @@ from ..stored_runs import notifications
 pytestmark = pytest.mark.usefixtures("world")
 
 
-class MeshesOfTest:
+class MeshesOfTest(StoredMeshes):
     """The stored meshes of a test: one, or none."""
 
     def __init__(self, stored: StoredMesh | None, before: MeshMatrix | None = None) -> None:
@@ -251,8 +252,29 @@ async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path)
     with RunLog.open(tmp_path) as log:
         for before, words in ((now, "compared with mesh-"), (None, "db-03 receives")):
             services = StoredServices(catalog=load_catalog(), export=export, history=log)
-            meshes: Any = MeshesOfTest(stored, before)
+            meshes = MeshesOfTest(stored, before)
             async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
                 await app.push_screen(MeshScreen(services, stored=stored, meshes=meshes))
                 await until(pilot, lambda words=words: words in screen_text(pilot.app))
                 assert ("slower now" in screen_text(pilot.app)) is (before is not None)
+
+
+@pytest.mark.parametrize("key", ["h", "c"])
+async def test_the_html_report_is_the_mesh_and_other_exports_are_its_runs(tmp_path: Path, key: str) -> None:
+    """A page of each run would not show the mesh."""
+    stored = StoredMesh(matrix(4), findings(4), DEFAULT_PASS_PERCENT)
+    meshes, exported = MeshesOfTest(stored), list[tuple[int, str]]()
+
+    def export_runs(run_ids: Sequence[str], form: str, path: Path) -> Path:
+        exported.append((len(run_ids), form))
+        return path
+
+    services = StoredServices(catalog=load_catalog(), export=export_runs)
+    async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
+        await app.push_screen(MeshScreen(services, stored=stored, meshes=meshes))
+        await pilot.press("e", key)
+        app.screen.query_one(Input).value = str(tmp_path / "mesh")
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(meshes.reports or exported))
+    assert meshes.reports == ([(GROUP, tmp_path / "mesh")] if key == "h" else [])
+    assert exported == ([] if key == "h" else [(11, "csv")])
