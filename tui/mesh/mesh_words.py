@@ -28,8 +28,8 @@ _FAILURES: Final = {
 }
 
 _FINDINGS: Final = {
-    MeshFindingCode.HOST_SENDS: "{host} sends {less} to everybody: host",
-    MeshFindingCode.HOST_RECEIVES: "{host} receives {less} from everybody: host",
+    MeshFindingCode.HOST_SENDS: "{host} sends {less} to all others: host",
+    MeshFindingCode.HOST_RECEIVES: "{host} receives {less} from all others: host",
     MeshFindingCode.HOST: "{host} sends and receives {less}: host",
     MeshFindingCode.GROUPS: "{groups} {less}: path",
     MeshFindingCode.GROUP: "{groups} {less}: group",
@@ -41,15 +41,15 @@ _FINDINGS: Final = {
 
 
 _TRANSACTION_FINDINGS: Final = _FINDINGS | {
-    MeshFindingCode.HOST_SENDS: "{host} as the client has {less} transactions a second with everybody: host",
-    MeshFindingCode.HOST_RECEIVES: "{host} as the server has {less} transactions a second with everybody: host",
-    MeshFindingCode.HOST: "{host} as client and as server has {less} transactions a second: host",
+    MeshFindingCode.HOST_SENDS: "{host} as the client has {fewer} transactions a second with all others: host",
+    MeshFindingCode.HOST_RECEIVES: "{host} as the server has {fewer} transactions a second with all others: host",
+    MeshFindingCode.HOST: "{host} as client and as server has {fewer} transactions a second: host",
 }
 
 
 _LOSS_FINDINGS: Final = {
-    MeshFindingCode.HOST_SENDS: "{host} loses {lost} of what it sends to everybody: host",
-    MeshFindingCode.HOST_RECEIVES: "{host} loses {lost} of what everybody sends to it: host",
+    MeshFindingCode.HOST_SENDS: "{host} loses {lost} of what it sends to all others: host",
+    MeshFindingCode.HOST_RECEIVES: "{host} loses {lost} of what all others send to it: host",
     MeshFindingCode.HOST: "{host} loses {lost} of what it sends and receives: host",
     MeshFindingCode.GROUPS: "{groups} {lost} lost: path",
     MeshFindingCode.GROUP: "{groups} {lost} lost: group",
@@ -109,7 +109,7 @@ def failure_words(failure: CellFailure) -> str:
 
 
 def finding_words(finding: MeshFinding) -> str:
-    """Return a finding as a sentence: `db-07 receives 41 % less from everybody: host`."""
+    """Return a finding as a sentence: `db-07 receives 41 % less from all others: host`."""
     why = "" if finding.why is None else f"; its tests say: {why_words(finding.why)}"
     return _what_is_slow(finding) + why
 
@@ -150,6 +150,7 @@ def _what_is_slow(finding: MeshFinding) -> str:
         where=f"{_groups(finding)}: " if has_groups else "",
         cells=numbers.quantity(len(finding.cells), "cell"),
         less=less,
+        fewer=less.replace("less", "fewer"),
         lost=numbers.percent(finding.lost_percent),
         failure="" if finding.failure is None else f": {failure_words(finding.failure)}",
     )

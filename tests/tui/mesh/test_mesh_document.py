@@ -64,7 +64,7 @@ def test_the_document_says_what_has_changed_since_an_earlier_mesh() -> None:
     assert [finding["code"] for finding in document["comparison"]["slower"]] == ["host-sends"]
     assert document["comparison"]["faster"] == []
     words = [line.replace(NBSP, " ") for line in document["comparison"]["words"]]
-    assert words[1:] == ["slower now: db-02 sends 50 % less to everybody: host"]
+    assert words[1:] == ["slower now: db-02 sends 50 % less to all others: host"]
     everything = [line.replace(NBSP, " ") for line in comparison_lines(compare_meshes(before, slow))]
     assert everything == [
         f"compared with {before.group}: {len(before.figures)} cells, median -50.0 %",

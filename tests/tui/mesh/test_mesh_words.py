@@ -26,10 +26,10 @@ CELL = Cell("db-01", "db-02")
 @pytest.mark.parametrize(
     ("finding", "words"),
     [
-        (MeshFinding(CODE.HOST_SENDS, "db-07", less_percent=41.2), "db-07 sends 41 % less to everybody: host"),
+        (MeshFinding(CODE.HOST_SENDS, "db-07", less_percent=41.2), "db-07 sends 41 % less to all others: host"),
         (
             MeshFinding(CODE.HOST_RECEIVES, "db-07", less_percent=41.2),
-            "db-07 receives 41 % less from everybody: host",
+            "db-07 receives 41 % less from all others: host",
         ),
         (MeshFinding(CODE.HOST, "db-07", less_percent=41.2), "db-07 sends and receives 41 % less: host"),
         (MeshFinding(CODE.GROUPS, "rack-2", "rack-3", 30.0), "rack-2 to rack-3 30 % less: path"),
@@ -58,11 +58,11 @@ CELL = Cell("db-01", "db-02")
         ),
         (
             MeshFinding(CODE.HOST_RECEIVES, receiver="db-03", lost_percent=0.5),
-            "db-03 loses 0.5 % of what everybody sends to it: host",
+            "db-03 loses 0.5 % of what all others send to it: host",
         ),
         (
             MeshFinding(CODE.HOST_SENDS, "db-03", lost_percent=0.5),
-            "db-03 loses 0.5 % of what it sends to everybody: host",
+            "db-03 loses 0.5 % of what it sends to all others: host",
         ),
         (
             MeshFinding(CODE.HOST, "db-03", lost_percent=0.5),
@@ -147,7 +147,7 @@ def test_hosts_of_transactions_are_clients_and_servers() -> None:
     """They do not send less, they have fewer transactions. The rate alone has the same unit."""
     finding = MeshFinding(CODE.HOST_SENDS, "db-07", less_percent=41.2, is_of_transactions=True)
     assert finding_words(finding).replace("\u00a0", " ") == (
-        "db-07 as the client has 41 % less transactions a second with everybody: host"
+        "db-07 as the client has 41 % fewer transactions a second with all others: host"
     )
     figure = CellFigure(CELL, "r", 1e6, 40_000.0, isolated_bit_s=2e6)
     assert figure_words(figure).replace("\u00a0", " ") == "80 000 trans/s; beside other tests 40 000 trans/s"
@@ -168,7 +168,7 @@ def test_a_comparison_names_each_cause_that_is_new_or_gone() -> None:
     assert [line.replace("\u00a0", " ") for line in lines] == [
         "compared with m-1: 0 cells",
         "db-03 has no results: lost: its worker has gone",
-        "slower now: db-07 sends 50 % less to everybody: host",
+        "slower now: db-07 sends 50 % less to all others: host",
         "db-03 has results again",
-        "faster now; before: db-07 sends 50 % less to everybody: host",
+        "faster now; before: db-07 sends 50 % less to all others: host",
     ]
