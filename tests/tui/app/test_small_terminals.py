@@ -99,7 +99,7 @@ WHOLE = {
 
 
 async def test_the_smallest_start_screen_shows_the_first_keys(world: Any) -> None:
-    """There is no footer that could; another size brings the longer text back."""
+    """It has no footer for them. A larger size brings the longer text back."""
     async with world.cockpit((40, 10)) as cockpit:
         for entry in ("space start", "n network", "c connect", "? help", "q quit"):
             assert entry in cockpit.text()
@@ -136,7 +136,7 @@ async def test_the_smallest_plots_have_their_names(world: Any) -> None:
 
 @pytest.mark.every
 async def test_the_head_of_the_history_keeps_whole_words(world: Any, history_log: Any) -> None:
-    """What has no room is left out; with room it is back."""
+    """A word without room is left out, and comes back with room."""
     async with world.cockpit((40, 10)) as cockpit:
         await open_history(cockpit, "space")
         assert cockpit.line(0).strip() == "history  4 saved runs  ◆ 1 marked"
