@@ -23,7 +23,6 @@ from ..readings.cockpit_snapshot import (
 )
 from ..readings.instrument_values import CpuReading, Phase
 from ..words import numbers
-from ..words.summary import response_bits_of
 from .cpu_panel import CpuPanel, CpuView
 from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
@@ -158,10 +157,10 @@ class Instruments(Container):
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
         self.set_class(running and view.problem is None, "-running")
         rows = readings.session_rows() if readings else ()
-        response_bits = response_bits_of(readings.plan if readings else view.plan)
-        is_datagram = (readings.plan if readings else view.plan).workload.is_datagram
+        is_datagram = view.plan.workload.is_datagram
         retransmits = readings.retransmits() if readings and not is_datagram else None
-        self.query_one(SessionTable).show(SessionsView(rows, retransmits, response_bits, is_datagram=is_datagram))
+        sessions = SessionsView(rows, retransmits, view.response_bits, is_datagram=is_datagram)
+        self.query_one(SessionTable).show(sessions)
         self.query_one(VerdictPanel).show(view)
         self._show_events(view)
 
@@ -259,7 +258,7 @@ class PlotArea(Container):
         loads.display = steps is not None
         if steps is not None:
             loads.show(steps)
-        panel.display = has_plot and readings is not None and readings.plan.workload.is_datagram
+        panel.display = has_plot and readings is not None and view.plan.workload.is_datagram
         if panel.display and readings is not None:
             flows = readings.settings.direction.flows
             known = (datagram_reading(view, flow) for flow in flows)

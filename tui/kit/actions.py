@@ -222,7 +222,7 @@ ACTIONS: Final = (
     ),
     Action(
         "close_mesh", ("escape",), "back", "Go back",
-        "Go back to the history, where the mesh was opened from there.",
+        "Go back to the history, if the mesh was opened from it.",
         "Mesh", ("esc",), in_footer=False, screens=(ScreenKind.MESH,),
     ),
     Action(
@@ -358,8 +358,8 @@ ACTIONS: Final = (
     ),
     Action(
         "finish", ("q", "ctrl+c"), "stop", "Stop the endpoint",
-        "Accept no new connections, wait for running tests, at most as long as the limit drain_s, then stop. "
-        "Press again to stop at once.",
+        "Accept no new connections, wait for running tests up to the limit drain_s, then stop. Press again to stop "
+        "at once.",
         "App", ("q", "^c"), screens=(ScreenKind.ENDPOINT,),
     ),
 )  # fmt: skip

@@ -91,8 +91,13 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
     @property
     def span_s(self) -> float:
         """The length of the plot's time axis."""
-        plan, elapsed_ns = (self.readings.plan, self.readings.elapsed_ns) if self.readings else (self.plan, 0)
-        return time_span_s(plan, elapsed_ns, has_ended=self.summary is not None)
+        elapsed_ns = self.readings.elapsed_ns if self.readings else 0
+        return time_span_s(self.plan, elapsed_ns, has_ended=self.summary is not None)
+
+    @property
+    def response_bits(self) -> int | None:
+        """The payload of a transaction if rates are shown as transactions a second, else None."""
+        return response_bits_of(self.plan)
 
     @property
     def rate_top(self) -> float:
@@ -136,7 +141,7 @@ def flow_reading(view: CockpitSnapshot, direction: Direction) -> FlowReading:
         0.0 if readings is None else readings.highest_bit_s(direction),
         is_final=summary is not None,
         is_judged=summary is None or summary.is_whole,
-        response_bits=response_bits_of(view.plan if readings is None else readings.plan),
+        response_bits=view.response_bits,
         latency=rate.latency,
         peak=view.peak[direction],
         margin_percent=rate.margin_percent,

@@ -95,6 +95,13 @@ def peak_above(expected: ExpectedRate | None, peak: ExpectedRate | None) -> Expe
     return peak if peak and expected and peak.bit_s > expected.bit_s else None
 
 
+def flow_scale(units: RateUnit, unit_bit_s: float, response_bits: int | None) -> RateScale:
+    """Return the unit of rates as high as `unit_bit_s`; with `response_bits`, transactions a second."""
+    if response_bits is not None:
+        return RateScale("trans/s", response_bits)
+    return numbers.rate_scale(units, unit_bit_s)
+
+
 class FlowRate(NamedTuple):
     """The rate of a direction or of both together, the expected rate, and the latency of its transactions.
 
@@ -150,9 +157,7 @@ class FlowReading:
     @property
     def scale(self) -> RateScale:
         """The unit of the gauge's rates; transactions have a scale of their own."""
-        if self.response_bits is not None:
-            return RateScale("trans/s", self.response_bits)
-        return numbers.rate_scale(self.units, max(self.unit_bit_s, self.least_unit_bit_s))
+        return flow_scale(self.units, max(self.unit_bit_s, self.least_unit_bit_s), self.response_bits)
 
     def number(self, bit_s: float | None, places: int | None = None) -> str:
         """Return a rate without its unit, on the gauge's scale."""

@@ -4,8 +4,8 @@ Pure. The screen's handlers report events and changes. `snapshot()` returns the 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Final
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Expectation, Started
@@ -32,7 +32,8 @@ _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
 
 
-class _Choice(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Choice:
     """What is chosen for a run: its plan, and its preset with the options of its link.
 
     `is_auto`: the interfaces of both ends choose the preset.
@@ -81,7 +82,7 @@ class CockpitState:
 
     @plan.setter
     def plan(self, plan: Plan) -> None:
-        self._next = self._next._replace(plan=plan)
+        self._next = replace(self._next, plan=plan)
 
     @property
     def preset(self) -> Preset:

@@ -1,4 +1,4 @@
-"""The event log of a run: complete whenever it is opened, and imported only then."""
+"""The event log of a run: complete at any time, and imported when it is first opened."""
 
 import subprocess
 import sys

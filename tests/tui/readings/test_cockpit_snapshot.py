@@ -62,12 +62,12 @@ def test_the_steps_say_what_is_over_and_what_is_to_come(
 
 
 def test_a_test_that_was_stopped_has_left_out_the_rest(world: Any) -> None:
-    """What was measured until then stays."""
+    """The results until then stay."""
     assert _steps(_state_after(world, A_LOAD + 10, is_stopped=True)) == [DONE, DONE, DONE, LEFT_OUT]
 
 
 def test_another_run_has_no_steps(world: Any) -> None:
-    """Also while it has a probe."""
+    """Even with a probe."""
     state = CockpitState(LOOPBACK, Plan(probe=True), world.catalog.find("100mb-fd"), 95.0)
     assert responsiveness_reading(state.snapshot()) is None
     state.begin_run(state.plan)
@@ -76,7 +76,7 @@ def test_another_run_has_no_steps(world: Any) -> None:
 
 
 def test_the_header_shows_the_test_and_the_next_run_keeps_its_settings(world: Any) -> None:
-    """What a person has chosen for ordinary tests is not touched."""
+    """The user's choice for ordinary tests stays."""
     state = _state_after(world, A_LOAD + 5)
     assert state.snapshot().plan == responsiveness_plan()
     assert state.snapshot().next_plan is None
@@ -93,7 +93,7 @@ def test_the_header_shows_the_test_and_the_next_run_keeps_its_settings(world: An
 
 
 def test_a_gauge_has_at_the_end_the_rate_of_its_direction_alone(world: Any) -> None:
-    """A mean over loads of different directions would be the rate of nothing."""
+    """A mean over loads in different directions would mean nothing."""
     snapshot = _state_after(world, None).snapshot()
     for direction, rate in ((Direction.OUT, 94.1e6), (Direction.IN, 94.1e6), (Direction.DUPLEX, 188.2e6)):
         flow = flow_reading(snapshot, direction)

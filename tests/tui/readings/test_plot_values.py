@@ -26,14 +26,14 @@ def top(*periods: PlotPeriod, span_s: float = 30.0, peak: Expectation = NOTHING)
 
 
 def test_a_measured_rate_has_a_round_number_above_it() -> None:
-    """1, 1.5, 2, 3, 5, 7; without anything to show there is no top."""
+    """1, 1.5, 2, 3, 5, 7. An empty plot has no top."""
     assert top(period(95.6e6)) == 100e6
     assert top(period(99e6)) == pytest.approx(150e6)
     assert top(period()) == top() == 0
 
 
 def test_an_expected_rate_stands_at_nine_tenths_until_more_arrives() -> None:
-    """It does not move as long as what is measured fits; nor for a peak that no rate is expected beside."""
+    """It stays while the measured rate fits. A peak without an expected rate does not move it either."""
     assert top(period(expected=90e6)) == top(period(95e6, expected=90e6)) == pytest.approx(100e6)
     assert top(period(190e6, expected=90e6)) == 200e6
     peak = Expectation(out=ExpectedRate(180_000_000, "documented", "a table"))
@@ -42,7 +42,7 @@ def test_an_expected_rate_stands_at_nine_tenths_until_more_arrives() -> None:
 
 
 def test_the_axis_follows_what_is_seen_and_does_not_flicker() -> None:
-    """It grows at once, and gets smaller only when most of it would be empty."""
+    """It grows at once, and shrinks only if most of it would be empty."""
     axis, tops = RateAxis(), []
     for number, bit_s in enumerate((80e6, 99e6, 80e6, 62e6, 99e6, 50e6, 60e6, 80e6)):
         tops.append(axis.top([period(bit_s)], NOTHING, 30.0, number * REDRAW_NS) / 1e6)
@@ -51,15 +51,15 @@ def test_the_axis_follows_what_is_seen_and_does_not_flicker() -> None:
 
 
 def test_a_burst_that_no_column_shows_leaves_the_axis_alone() -> None:
-    """One of a quarter of a second, in an hour."""
+    """A burst of a quarter of a second in an hour."""
     rates = [95e6] * 14_400
     rates[100] = 900e6
     assert top(period(*rates), span_s=3_600.0) == pytest.approx(150e6)
     assert top(period(*rates[:120])) == 1_000e6
 
 
-def test_each_leg_has_the_average_that_the_run_is_judged_by(world: Any) -> None:
-    """Before and after of a change, warm-up left out; what has not counted yet is unknown."""
+def test_each_period_has_the_average_of_the_verdict(world: Any) -> None:
+    """Before and after a change, without warm-up. A period in its warm-up has no average."""
     plan = Plan()
     script = world.script_of(world.app(plan=plan).cockpit.preset, plan)
     script.run_for(12, 4e9)
@@ -75,7 +75,7 @@ def test_each_leg_has_the_average_that_the_run_is_judged_by(world: Any) -> None:
 
 
 def test_the_plot_shows_the_known_values_of_each_column() -> None:
-    """Several points in a column are averaged, a long one fills several, and a leg's first column is its own."""
+    """The points of a column are averaged, a long point fills several, and a period's first column is its own."""
     before = PlotPeriod(
         0.0, Settings(), Expectation(), {Direction.OUT: [PlotPoint(1.0, 4.0, True), PlotPoint(1.5, 2.0, False)]}
     )

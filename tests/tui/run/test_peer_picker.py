@@ -48,7 +48,7 @@ class StoredCredentials:
 async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_answers(
     world: Any, text: str, peer: Peer
 ) -> None:
-    """Its name goes into the line, so that enter takes what stands there."""
+    """Its name goes into the input line, so that enter takes it."""
     world.history = StoredCredentials(entry_of(text))
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("c")
@@ -67,7 +67,7 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
 
 
 async def test_a_silent_peer_is_reported_and_can_still_be_chosen(world: Any) -> None:
-    """It may be about to come back."""
+    """It may come back."""
     world.history = StoredCredentials(entry_of("db-02:5820"))
     world.refusal = PeerUnreachable("db-02:5820 refused the connection")
     async with world.cockpit((80, 24)) as cockpit:
@@ -106,7 +106,7 @@ async def test_a_key_alone_is_for_the_current_peer(world: Any, text: str) -> Non
 
 
 async def test_the_command_that_an_endpoint_prints_is_a_peer_with_its_key(world: Any) -> None:
-    """As it was copied, with the key before it."""
+    """Pasted as it was copied, with the key before it."""
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("c")
         command = f"LINKGAUGE_KEY={NEW_KEY} linkgauge check auto db-02:6000"
@@ -117,8 +117,8 @@ async def test_the_command_that_an_endpoint_prints_is_a_peer_with_its_key(world:
         assert world.probed[-1].access.key.reveal() == NEW_KEY
 
 
-async def test_a_long_name_of_a_host_is_no_key(world: Any) -> None:
-    """As clouds make them."""
+async def test_a_long_host_name_is_not_a_key(world: Any) -> None:
+    """Clouds make such names."""
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("c")
         cockpit.app.screen.query_one(Input).value = "ip-10-0-0-12-internal-database-01"
@@ -128,7 +128,7 @@ async def test_a_long_name_of_a_host_is_no_key(world: Any) -> None:
 
 
 async def test_an_announced_endpoint_is_listed_and_not_connected_to(world: Any) -> None:
-    """Anybody can announce any address. What is in the list already is not listed twice."""
+    """Anybody can announce any address. A peer of the list is not listed twice."""
     world.history = StoredCredentials(entry_of("10.9.0.2:5820"))
     iperf3 = Peer("10.9.0.7", 5201, iperf3=Iperf3Settings())
     world.announced = [
@@ -165,14 +165,14 @@ async def test_a_lan_full_of_announcements_leaves_the_list_short(world: Any) -> 
         assert screen.query_one(OptionList).option_count == 13
 
 
-def test_hosts_of_ssh_are_those_that_are_no_patterns() -> None:
-    """By name or `=`, several on a line, comments left out; a quotation without an end names nobody."""
+def test_hosts_of_ssh_are_the_names_that_are_not_patterns() -> None:
+    """By name or `=`, several on a line, without comments. An open quotation has no hosts."""
     assert ssh_hosts(CONFIG) == ["db-02", "web-07", "jump", "quoted host"]
     assert ssh_hosts("") == []
 
 
 def test_each_peer_of_the_log_is_offered_once_with_its_newest_run() -> None:
-    """This machine and what is no peer are left out."""
+    """This machine and invalid peers are left out."""
     rows = [
         entry_of("db-02:5820", "short"),
         entry_of("loopback"),
@@ -187,7 +187,7 @@ def test_each_peer_of_the_log_is_offered_once_with_its_newest_run() -> None:
 
 
 def test_a_peer_that_is_spelled_in_several_ways_is_offered_once() -> None:
-    """As its newest run was started."""
+    """It is spelled as in its newest run."""
     rows = [
         entry_of("DB-02."),
         entry_of("db-02:5820"),
@@ -199,7 +199,7 @@ def test_a_peer_that_is_spelled_in_several_ways_is_offered_once() -> None:
 
 
 def test_peers_from_the_ssh_configuration_come_last_and_are_not_probed() -> None:
-    """To ask it, something would have to be started there; a host that a run was made with is there already."""
+    """A query would start a program there. Hosts of earlier runs are in the list already."""
     found = known_peers([entry_of("ssh://web-07"), entry_of("db-03")], CONFIG)
     assert [known_peer.text for known_peer in found] == [
         "loopback",
@@ -211,8 +211,8 @@ def test_peers_from_the_ssh_configuration_come_last_and_are_not_probed() -> None
     assert [known_peer.text for known_peer in found if known_peer.can_query] == ["db-03"]
 
 
-def test_an_ssh_configuration_that_is_not_there_or_no_text_is_none(tmp_path: Path) -> None:
-    """A person without one has no hosts by name."""
+def test_a_missing_or_binary_ssh_configuration_is_read_as_far_as_possible(tmp_path: Path) -> None:
+    """Without it, the user has no hosts by name."""
     assert read_ssh_config(tmp_path) == ""
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "config").write_bytes(b"Host \xff\xfe\nHost db-02\n")
@@ -220,7 +220,7 @@ def test_an_ssh_configuration_that_is_not_there_or_no_text_is_none(tmp_path: Pat
 
 
 def test_peers_that_were_gone_after_their_run_are_not_offered() -> None:
-    """A lab's addresses, this machine's own, and a mesh's endpoints: nothing listens there any more."""
+    """Addresses of a lab or of this machine and endpoints of a mesh: nothing listens there any more."""
     rows = [
         replace(entry_of("192.0.2.8:40123"), group="mesh-20270101-000000-aaaa"),
         entry_of("198.18.0.2:40001"),

@@ -15,11 +15,9 @@ from ....engine.results.sums.traces import PlotPeriod
 from ...kit.drawing.canvas import EIGHTHS, Canvas, ticks, to_eighths, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, EXPECTED
 from ...readings.cockpit_snapshot import CockpitSnapshot
-from ...readings.instrument_values import peak_above
+from ...readings.instrument_values import flow_scale, peak_above
 from ...readings.plot_values import PlotColumn, period_averages, plot_columns
 from ...words import numbers
-from ...words.numbers import RateScale
-from ...words.summary import response_bits_of
 
 _EMPTY_BIT_S: Final = 1e9  # the top of an empty axis
 # A line at an eighth of a cell, from 1 to 8. It is never above a bar of the same height, nor below a lower one.
@@ -36,12 +34,12 @@ class RatePlot:
         self._view = view
         self._periods = view.readings.periods if view.readings else []
         self._other_tests = view.readings.traces.other_tests if view.readings else []
-        self._scale = self._choose_scale()
+        self._scale = flow_scale(view.units, view.unit_bit_s, view.response_bits)
 
     def titles(self) -> Iterator[Content]:
         """Yield titles from the longest to the shortest. After a change, they have the averages around it."""
         view, periods = self._view, self._periods
-        is_rate = _response_bits(view) is None
+        is_rate = view.response_bits is None
         name, unit = ("throughput", self._scale.unit) if is_rate else ("transactions", "/s")
         averages = period_averages(periods, view.latest_summary)
         # A period that ended before anything was measured cannot be compared.
@@ -80,13 +78,6 @@ class RatePlot:
         """Return the top of the axis of rates. The gauges' bars have the same."""
         del before, rows
         return self._view.rate_top or _EMPTY_BIT_S
-
-    def _choose_scale(self) -> RateScale:
-        """Return the unit of the rates. The gauges have the same."""
-        bits = _response_bits(self._view)
-        if bits is not None:
-            return RateScale("trans/s", bits)
-        return numbers.rate_scale(self._view.units, self._view.unit_bit_s)
 
     def value_axis(self, rows: int, top: float) -> list[Content]:
         """Return the cells left of each row: round rates, and the expected one in its row."""
@@ -222,8 +213,3 @@ def _dashes(from_s: float, until_s: float, step_s: float, length: int) -> Iterat
     for x in range(floor(from_s / step_s), ceil(until_s / step_s) + 1):
         if x % 4 < length and from_s <= x * step_s <= until_s:
             yield x
-
-
-def _response_bits(view: CockpitSnapshot) -> int | None:
-    """Return the payload of a transaction if the plot shows transactions a second, else None."""
-    return response_bits_of(view.readings.plan if view.readings else view.plan)

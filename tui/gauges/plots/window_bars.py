@@ -22,7 +22,7 @@ _MEANINGS: Final = (
     ("in flight", "sent and not yet acknowledged"),
     ("window", "the smaller of the two ends' socket windows: in flight cannot exceed it"),
     ("cwnd", "congestion window of the sender's kernel: in flight cannot exceed it either"),
-    ("needed", "bandwidth x delay: what must be in flight for the expected rate"),
+    ("needed", "bandwidth x delay: the bytes in flight that the expected rate needs"),
 )
 _NOTHING: Final = "no values from the kernel yet"
 

@@ -31,7 +31,7 @@ _WORDS: Final = (
     ("RTT", "round-trip time: from sending a segment to its acknowledgement"),
     ("retx", "retransmits: segments that were sent again"),
     ("cwnd", "congestion window: how much the sender's kernel allows in flight"),
-    ("window", "socket buffers of both ends: the most that one session can have in flight"),
+    ("window", "socket buffers of both ends: the maximum that one session can have in flight"),
     ("p50 p99", "median, and the value that 99 % of the measurements do not exceed"),
 )
 

@@ -59,7 +59,7 @@ async def test_the_chosen_plot_follows_the_run_and_its_changes(world: Any) -> No
 
 
 async def test_a_plot_without_values_says_so(world: Any) -> None:
-    """Before the first sample; an empty plot could be taken for zeros."""
+    """An empty plot before the first sample could be mistaken for zeros."""
     async with world.cockpit((80, 24)) as cockpit:
         await cockpit.press("space", "v")
         assert "no values from the kernel yet" in cockpit.text()
@@ -98,7 +98,7 @@ def points(*shares: float | None, every_s: float = 1.0) -> list[DatagramPoint]:
 
 
 def test_each_level_of_loss_has_a_character_of_its_own() -> None:
-    """A single lost datagram shows; what has not happened yet is empty."""
+    """A single lost datagram is visible. The future is empty."""
     (line,) = strip(out=points(0.0, 0.00001, 0.001, 0.01, 0.05, 0.25, 1.0, None))
     assert line[GUTTER:] == "·▂▃▄▆██   "
     assert line[:GUTTER].strip() == "loss"
@@ -121,6 +121,6 @@ def test_two_directions_have_a_line_each_or_the_worse_of_both() -> None:
 
 
 def test_tcp_has_no_strip() -> None:
-    """The plot has the row for itself."""
+    """The plot has its row."""
     assert strip() == []
     assert strip(width=0, out=points(0.1)) == []

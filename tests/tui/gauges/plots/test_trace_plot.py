@@ -74,7 +74,7 @@ def test_the_axis_has_round_values_in_its_unit(content: PlotContent, value: int,
 
 @pytest.mark.parametrize("rows", [3, 5, 12])
 def test_the_labels_of_periods_are_not_written_over_the_line(rows: int) -> None:
-    """The highest values stay below the first row, which the labels have alone."""
+    """The first row is only for labels: the highest values stay below it."""
     plot = tcp_plot(PlotContent.RTT, out=points(*[22_400] * 10))
     more = PlotPeriod(5.0, Settings(sessions=2), Expectation())
     plot._periods = [*plot._periods, more]
