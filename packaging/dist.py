@@ -3,46 +3,22 @@
 Usage: make dist, or .venv/bin/python packaging/dist.py [FOLDER]
 
 The folder is new, empty, or that of an earlier call, whose files are replaced. `sha256sum --check SHA256SUMS`
-checks the files.
+checks the files. One commit makes the same bytes each time.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
 # pyright: basic, reportMissingImports=false
 
 import hashlib
-import os
-import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from endpoint_archive import NAME, ROOT, write_archive
+from python_packages import build_packages
 from release_check import git
 
 _SUMS: Final = "SHA256SUMS"
-_BUILD: Final = """
-import sys
-from setuptools import build_meta
-folder = sys.argv[1]  # setuptools replaces the arguments
-build_meta.build_sdist(folder)
-build_meta.build_wheel(folder)
-"""
-
-
-def _build_packages(folder: Path) -> None:
-    """Build wheel and sdist of the clone's files, in a copy, so that building leaves nothing in the clone."""
-    with tempfile.TemporaryDirectory() as copy:
-        for name in filter(None, git("ls-files", "-z").split("\0")):
-            target = Path(copy) / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, target)
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": git("log", "-1", "--format=%ct").strip()}
-        command = [sys.executable, "-W", "ignore", "-c", _BUILD, str(folder)]
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"the packages cannot be built:\n{done.stderr}")
 
 
 def _remove_earlier_files(folder: Path) -> None:
@@ -59,7 +35,8 @@ def main() -> None:
     folder = (Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist").resolve()
     folder.mkdir(parents=True, exist_ok=True)
     _remove_earlier_files(folder)
-    _build_packages(folder)
+    epoch = int(git("log", "-1", "--format=%ct"))
+    build_packages(folder, epoch)
     write_archive(folder / NAME)
     lines: list[str] = []
     for path in sorted(folder.iterdir()):

@@ -14,32 +14,26 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 150.0
-_BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
+_BUILD_WHEEL = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 
 
 def source_files() -> list[Path]:
-    """Return the files of the repository; skip the test where this is not one."""
+    """Return the files of the repository, from which `make dist` builds; skip the test if this is not one."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("git and a clone of the repository are needed")
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
-    return [Path(name) for name in listed if name and (ROOT / name).is_file()]
+    command = ["git", "ls-files", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
+    return [Path(name) for name in listed.stdout.split("\0") if name]
 
 
-def copy_source(folder: Path) -> Path:
-    """Copy the repository's files, so that building leaves nothing in it."""
-    for name in source_files():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
-    return folder
-
-
-def build(source: Path, kind: str, target: Path) -> Path:
-    """Build a wheel or an sdist of a source tree; return its path."""
-    command = [sys.executable, "-c", _BUILD, f"build_{kind}", str(target)]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+def make_dist(folder: Path, umask: int = 0o022) -> Path:
+    """Carry out what `make dist` does; return the folder with the files."""
+    command = [sys.executable, "packaging/dist.py", str(folder)]
+    done = subprocess.run(
+        command, cwd=ROOT, umask=umask, capture_output=True, text=True, check=False, timeout=DEADLINE_S
+    )
     assert done.returncode == 0, done.stderr
-    return target / done.stdout.splitlines()[-1]
+    return folder
 
 
 @dataclass(frozen=True)
@@ -61,10 +55,17 @@ class Installed:
 
 
 @pytest.fixture(scope="session")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder that `make dist` fills."""
+    source_files()  # or skip
+    return make_dist(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="session")
+def sdist(dist: Path) -> Path:
     """Give the sdist."""
-    folder = tmp_path_factory.mktemp("sdist")
-    return build(copy_source(folder / "source"), "sdist", folder)
+    (path,) = dist.glob("*.tar.gz")
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +73,11 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the wheel, built from the sdist."""
     folder = tmp_path_factory.mktemp("wheel")
     shutil.unpack_archive(sdist, folder / "source", filter="data")
-    return build(folder / "source" / sdist.name.removesuffix(".tar.gz"), "wheel", folder)
+    source = folder / "source" / sdist.name.removesuffix(".tar.gz")
+    command = [sys.executable, "-c", _BUILD_WHEEL, str(folder)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert done.returncode == 0, done.stderr
+    return folder / done.stdout.splitlines()[-1]
 
 
 @pytest.fixture(scope="session")
