@@ -66,7 +66,7 @@ command-files: $(VENV)/dev.stamp
 release-check: $(VENV)/dev.stamp
 	$(BIN)/python packaging/release_check.py
 
-# Wheel, sdist, the endpoint in one file, and their checksums, into dist/.
+# Wheel, sdist, the endpoint in one file, its Debian package, and checksums, into dist/.
 dist: $(VENV)/dev.stamp
 	$(BIN)/python packaging/dist.py $(ARGS)
 

@@ -1,4 +1,4 @@
-"""Make the packages of a release: wheel, sdist, the endpoint in one file, and their checksums.
+"""Make the packages of a release: wheel, sdist, the endpoint in one file, its Debian package, and checksums.
 
 Usage: make dist, or .venv/bin/python packaging/dist.py [FOLDER]
 
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from debian_package import write_debian_package
 from endpoint_archive import NAME, ROOT, write_archive
 from python_packages import build_packages
 from release_check import git
@@ -38,6 +39,8 @@ def main() -> None:
     epoch = int(git("log", "-1", "--format=%ct"))
     build_packages(folder, epoch)
     write_archive(folder / NAME)
+    if not write_debian_package(folder, epoch):
+        print("no Debian package: dpkg-deb is not installed", file=sys.stderr)
     lines: list[str] = []
     for path in sorted(folder.iterdir()):
         data = path.read_bytes()

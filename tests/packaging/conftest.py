@@ -1,12 +1,14 @@
 """The packages that a release consists of, built and installed as a user would, without the network."""
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 150.0
+MODULE = (sys.executable, "-m", "linkgauge")
 _BUILD_WHEEL = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 
 
@@ -52,6 +55,41 @@ class Installed:
         environment_ = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "COLUMNS"}}
         path = f"{self.prefix / 'bin'}:/usr/bin:/bin"
         return {**environment_, "PATH": path, "HOME": str(home), "LINKGAUGE_DATA_DIR": str(home / "data")}
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Runs of this tree against an endpoint of a package, with nothing of the user's environment."""
+
+    home: Path
+
+    def measures(self, command: Sequence[str], *options: str) -> bool:
+        """Start an endpoint, test against it, and end it by Ctrl-C; return whether the run has a result."""
+        environment = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+        command = [*command, "--bind", "127.0.0.1", "--port", "0"]
+        with subprocess.Popen(
+            command, cwd=self.home, env=environment, stdout=subprocess.PIPE, text=True
+        ) as endpoint:
+            try:
+                assert endpoint.stdout is not None
+                address = endpoint.stdout.readline().split()[-1]
+                run = subprocess.run(
+                    [*MODULE, "run", address, *options, "--seconds", "0.5", "--json"],
+                    cwd=self.home, env=environment, capture_output=True, text=True, check=False, timeout=DEADLINE_S,
+                )  # fmt: skip
+            finally:
+                endpoint.send_signal(signal.SIGINT)
+        assert run.returncode == 0, run.stderr
+        assert endpoint.returncode == 0
+        return json.loads(run.stdout)["measured"]["total"]["seconds"] > 0
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    """Give runs with a home of their own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Remote(home)
 
 
 @pytest.fixture(scope="session")
