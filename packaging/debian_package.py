@@ -22,7 +22,7 @@ from typing import Final
 
 from endpoint_archive import ROOT, build_archive
 from linkgauge import __version__
-from recipes import fill_template
+from recipe_templates import fill_template
 
 _NAME: Final = "linkgauge-endpoint"
 _PACKAGING: Final = ROOT / "packaging"

@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 150.0
+REPOSITORY = "https://git.example/linkgauge"
 MODULE = (sys.executable, "-m", "linkgauge")
 _BUILD_WHEEL = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 
@@ -31,7 +32,7 @@ def source_files() -> list[Path]:
 
 def make_dist(folder: Path, umask: int = 0o022) -> Path:
     """Carry out what `make dist` does; return the folder with the files."""
-    command = [sys.executable, "packaging/dist.py", str(folder)]
+    command = [sys.executable, "packaging/dist.py", "--repository", REPOSITORY, str(folder)]
     done = subprocess.run(
         command, cwd=ROOT, umask=umask, capture_output=True, text=True, check=False, timeout=DEADLINE_S
     )

@@ -40,7 +40,7 @@ class DpkgRoot:
         (self.database / "status").write_text(STATUS.format(version=python_version), encoding="ascii")
 
     def dpkg(self, *arguments: str) -> str:
-        """Carry out dpkg for this root, and return its warnings. Its usual configuration may exclude manual pages."""
+        """Carry out dpkg for this root; return its warnings. Its usual configuration may exclude manual pages."""
         command = ["dpkg", f"--root={self.folder}", f"--log={self.database}/log", "--path-include=*"]
         command += ["--force-script-chrootless", "--force-unsafe-io", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
