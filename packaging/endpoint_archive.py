@@ -20,7 +20,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 NAME: Final = "linkgauge-endpoint.pyz"
-_MAIN: Final = "linkgauge.tui.cli.endpoint.archive_main"
+_MAIN: Final = "linkgauge.tui.cli.runners.endpoint_archive"
 _BUNDLED: Final = ("linkgauge", "platformdirs")
 # Packages of extras, of the app and of the command line. The endpoint says what is missing, if it is asked for it.
 _LEFT_OUT: Final = (

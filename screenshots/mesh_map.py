@@ -32,8 +32,8 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import Slow, plan_lab_hosts
 from linkgauge.tui.app.app import MeshApp
 from linkgauge.tui.kit.screens.feature_app import StoredServices
+from linkgauge.tui.mesh.mesh_session import open_mesh_session
 from linkgauge.tui.mesh.mesh_spec import MeshSpec, new_mesh_name
-from linkgauge.tui.mesh.opening import open_mesh_session
 from linkgauge.tui.session.user_presets import load_presets
 from picture import take, write
 

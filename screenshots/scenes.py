@@ -19,9 +19,9 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.tui.app.app import EndpointApp
-from linkgauge.tui.cli.endpoint.endpoint_screen import EndpointBackend as Shown
-from linkgauge.tui.cli.endpoint.endpoint_service import EndpointConfig, prepare_endpoint
-from linkgauge.tui.endpoint.endpoint_values import EndpointLog
+from linkgauge.tui.endpoint.endpoint_log import EndpointLog
+from linkgauge.tui.endpoint.endpoint_setup import EndpointConfig, prepare_endpoint
+from linkgauge.tui.endpoint.served_endpoint import ServedEndpoint
 from linkgauge.tui.kit.widgets.typed_input import TextField
 from picture import take
 from world import WIDE, Driver, World
@@ -184,7 +184,7 @@ async def endpoint(_world: World) -> None:
     journal = EndpointLog(lambda: datetime.now().astimezone())
     entrance = prepare_endpoint(service, journal.add)
     async with Endpoint(entrance.listener, journal.add, limits=entrance.limits) as serving:
-        app = EndpointApp(Shown(service, entrance, serving, journal, lambda: None))
+        app = EndpointApp(ServedEndpoint(service, entrance, serving, journal))
         plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=4 * SECOND_NS)
         async with app.run_test(size=WIDE) as pilot, open_run(plan, Peer(*serving.address)) as run:
             async for event in run:

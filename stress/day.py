@@ -42,7 +42,8 @@ from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.json_stream import event_lines
 from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.live import LiveDiagnosis
-from linkgauge.tui.endpoint.endpoint_values import EndpointInfo, EndpointLog, EndpointRates
+from linkgauge.tui.endpoint.endpoint_log import EndpointLog
+from linkgauge.tui.endpoint.endpoint_rates import EndpointInfo, EndpointRates
 from linkgauge.tui.readings.live_readings import LiveReadings
 from processes import resident_mib
 from recorded_run import TICK_NS, recorded_events

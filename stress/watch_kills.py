@@ -37,9 +37,9 @@ from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.journal import Journal
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.tui.watch.session.stored_watch import StoredWatch
-from linkgauge.tui.watch.session.watch_file import read_watch_file
-from linkgauge.tui.watch.session.watch_session import open_watch
+from linkgauge.tui.watch.running.watch_file import read_watch_file
+from linkgauge.tui.watch.running.watch_journal import WatchJournal
+from linkgauge.tui.watch.running.watch_session import open_watch
 from linkgauge.watch.event_codec import UnreadEntry, event_text, parse_event, read_events
 from linkgauge.watch.events import CheckBegan, CheckEnded, CheckSkipped, ChecksMissed, WatchEvent, WatchStarted
 from linkgauge.watch.peer_status import PeerStatus
@@ -305,7 +305,7 @@ def _differing(folder: Path, plan: WatchPlan, lives: list[Life]) -> Iterator[str
     with RunLog.open(folder) as log:
         statuses = run(_live_on(plan, log))
         lives.append(Life(began_s, time.time()))
-        stored = StoredWatch(log, plan.group)
+        stored = WatchJournal(log, plan.group)
         replayed = stored.read(plan).statuses
         stored.close()
     for name, status in statuses.items():

@@ -98,7 +98,7 @@ class Acceptor:
         self._spares.clear()
 
     def _accept(self) -> None:
-        """Accept what waits. It waits for none of the other ends: a slow one would keep all others out."""
+        """Accept connections, and wait for none of the other ends: a slow one would keep all others out."""
         for number in range(_ACCEPTED_IN_TURN):
             try:
                 sock, address = self._listener.accept()

@@ -259,6 +259,7 @@ class EndText(StrEnum):
     RUN_CLOSED = "the test was closed"
     RUN_ABANDONED = "the test was abandoned"
     LOG_CUT_OFF = "interrupted before its reason was recorded"
+    STILL_RUNNING = "still running"
     SESSIONS_SLOW = "the link is too slow or busy to open all in {seconds} s; give fewer --sessions"
     SESSION_UNOPENED = "no data connection to {peer}: {reason}"
     SESSION_LOST = "session {session} {direction} was lost: {reason}"

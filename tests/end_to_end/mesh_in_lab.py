@@ -16,8 +16,8 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.mesh.plan import Host, MeshPlan
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.mesh.mesh_session import open_mesh_session
 from linkgauge.tui.mesh.mesh_spec import MeshSpec
-from linkgauge.tui.mesh.opening import open_mesh_session
 
 _log = logging.getLogger(__name__)
 

@@ -68,16 +68,16 @@ def test_the_command_line_and_the_app_date_runs_and_log_lines_and_measure_nothin
     """An id, a line of a log, a login of iperf3, when a watch is due, and the age from which runs are pruned."""
     dated = {
         "run_recorder.py",
-        "sweeps.py",
-        "spec.py",
-        "endpoint_service.py",
-        "endpoint_screen.py",
+        "sweep_session.py",
+        "mesh_spec.py",
+        "endpoint_runner.py",
+        "endpoint_on_screen.py",
         "step_runner.py",
     }
     dated |= {"iperf3_output.py", "credentials.py"}
     aged = {"pruning.py", "runs.py"}
     # A watch is due at times of the day; what it measures, runs measure.
-    due = {"watch_session.py", "followed_watch.py", "watch_publication.py", "watch_screen.py", "app.py"}
+    due = {"watch_session.py", "followed_watch.py", "watch_runner.py", "watch_screen.py", "app.py"}
     assert wall_clock_uses(TUI) == {(name, "datetime.now") for name in dated | aged} | {
         (name, "time.time") for name in due
     }

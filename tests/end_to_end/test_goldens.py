@@ -33,7 +33,7 @@ from linkgauge.tui.mesh.cell_recorder import figure_of_run
 from linkgauge.tui.report.run_page import render_report
 from linkgauge.tui.session.run_recorder import Outcome, RunRecorder
 from linkgauge.tui.session.run_spec import Record
-from linkgauge.tui.watch.session.peer_check import result_of_run
+from linkgauge.tui.watch.running.peer_test import result_of_run
 from linkgauge.watch.events import CheckEnded
 from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan

@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.events import (
@@ -19,6 +18,7 @@ from linkgauge.mesh.events import (
 )
 from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from linkgauge.mesh.plan import Cell, Host, MeshMode, MeshPlan
+from linkgauge.tui.mesh.mesh_session import MeshUpdate
 
 GROUP = "mesh-20261123-090000-a2b3"
 EXPECTED_BIT_S = 941_482_000.0
@@ -26,17 +26,17 @@ GONE = CellFailure(FailureCode.NO_ANSWER, "no answer for 18 s", "db-04")
 
 
 def hosts(count: int) -> tuple[Host, ...]:
-    """Return so many hosts in two racks."""
+    """Return `count` hosts in two racks."""
     return tuple(Host(f"db-{n:02}", f"rack {1 + (n > count // 2)}", f"10.0.0.{n}") for n in range(1, count + 1))
 
 
 def plan(count: int) -> MeshPlan:
-    """Return the plan of a mesh of so many hosts."""
+    """Return the plan of a mesh of `count` hosts."""
     return MeshPlan(GROUP, hosts(count), Plan(duration_ns=3 * SECOND_NS), preset="gbe-fd-1500")
 
 
 def figure(cell: Cell) -> CellFigure:
-    """Return what came out of a cell: db-03 receives less, db-02 to db-01 is slow, one test broke off."""
+    """Return the result of a cell: db-03 receives less, db-02 to db-01 is slow, one test broke off."""
     random_ = random.Random("".join(cell))  # noqa: S311 (the same each time)
     share = random_.uniform(0.975, 1.0)
     why = None
@@ -57,21 +57,13 @@ def matrix(count: int, cells: int | None = None) -> MeshMatrix:
 
 
 def findings(count: int) -> tuple[MeshFinding, ...]:
-    """Return what the figures show."""
+    """Return the findings of the figures."""
     names = [host.name for host in hosts(count)]
     receives = tuple(Cell(name, "db-03") for name in names if name != "db-03")
     return (
         MeshFinding(MeshFindingCode.HOST_RECEIVES, "db-03", None, 41.7, receives, "nic-speed"),
         MeshFinding(MeshFindingCode.PATH, "db-02", "db-01", 68.8, (Cell("db-02", "db-01"),), "loss"),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """An event, and the figure of the cell that it ended."""
-
-    event: MeshEvent
-    figure: CellFigure | None = None
 
 
 class ScriptedMesh:
@@ -82,7 +74,7 @@ class ScriptedMesh:
         self.matrix = MeshMatrix(GROUP, MeshMode.ROUNDS, self.plan.hosts, {})
         self.findings: Sequence[MeshFinding] = ()
         self.stops = 0
-        self._queue: asyncio.Queue[News] = asyncio.Queue()
+        self._queue: asyncio.Queue[MeshUpdate] = asyncio.Queue()
 
     def emit(self, *events: MeshEvent) -> None:
         """Let events happen. A cell that ends has the figure of the example."""
@@ -93,7 +85,7 @@ class ScriptedMesh:
                 self.matrix = MeshMatrix(
                     GROUP, self.matrix.mode, self.plan.hosts, {**self.matrix.figures, made.cell: made}
                 )
-            self._queue.put_nowait(News(event, made))
+            self._queue.put_nowait(MeshUpdate(event, made))
 
     def begin(self) -> None:
         """Let the mesh begin its first round."""
@@ -116,9 +108,9 @@ class ScriptedMesh:
         """Count the requests."""
         self.stops += 1
 
-    async def __aiter__(self) -> AsyncIterator[News]:
+    async def __aiter__(self) -> AsyncIterator[MeshUpdate]:
         while True:
-            news = await self._queue.get()
-            yield news
-            if isinstance(news.event, MeshEnded):
+            update = await self._queue.get()
+            yield update
+            if isinstance(update.event, MeshEnded):
                 return

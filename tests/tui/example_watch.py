@@ -39,7 +39,7 @@ def name_of(number: int) -> str:
 
 
 def plan(count: int, *, long_names: bool = False) -> WatchPlan:
-    """Return the plan of a watch of so many peers; each has 10 GiB a month."""
+    """Return the plan of a watch of `count` peers; each has 10 GiB a month."""
     names = [name_of(number) for number in range(1, count + 1)]
     if long_names:
         names = [f"storage-node-{name}.frankfurt-1.example.com" for name in names]
@@ -70,12 +70,12 @@ def below(percent: float = 59.8) -> CheckResult:
 
 
 def failed(detail: str = REFUSED) -> CheckResult:
-    """Return no result, and why."""
+    """Return a failure with its reason."""
     return CheckResult(CheckVerdict.FAILED, detail=detail)
 
 
 def figures(percent: float) -> tuple[tuple[Metric, float], ...]:
-    """Return the figures of a test that reached so much of its expected rate."""
+    """Return the figures of a test at this percentage of its expected rate."""
     return ((Metric.GOODPUT_BIT_S, 9.41e6 * percent), (Metric.RETRANSMITS, 12.0))
 
 
@@ -110,7 +110,7 @@ def rose(name: str, since_s: float) -> ChangeFound:
 
 
 def status(name: str, number: int) -> PeerStatus:
-    """Return what is known of a peer after a day: db-02 fell to 60 percent, db-03 is refused, others are well."""
+    """Return the status of a peer after a day: db-02 fell to 60 percent, db-03 is refused, others are good."""
     random_ = random.Random(name)  # noqa: S311 (the same each time)
     fell_at_s = NOW_S - 5 * HOUR_S - 1_800
     checks: list[CheckEnded] = []
@@ -154,7 +154,7 @@ def over_budget(before: PeerStatus) -> PeerStatus:
 
 
 def all_failed(before: PeerStatus) -> PeerStatus:
-    """Return a peer none of whose tests had a result."""
+    """Return a peer whose tests all failed."""
     checks = tuple(replace(check, result=failed()) for check in before.day)
     return replace(before, day=checks, last_check=checks[-1], changes=(), checks=(0, 0, 24), retests=24, flaps=0)
 
@@ -187,7 +187,7 @@ class ScriptedWatch:
         self.emit(WatchStarted(NOW_S, tuple(self.statuses)))
 
     def change(self, name: str, **changes: Any) -> None:
-        """Change what is known of a peer."""
+        """Change the status of a peer."""
         self.statuses[name] = replace(self.statuses[name], **changes)
 
     def start_test(self, name: str) -> None:

@@ -1,14 +1,14 @@
 """Scripted runs: the same events each time, in place of a network, and their place in a run log.
 
-Events come in order, changes and stops are answered by events, and a real meter is fed with all of them. Only the
-numbers are made up.
+The session of the run is the real one, with its meter, diagnosis and verdict. Events come in order, and changes and
+stops are answered by events. Only the numbers are made up.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from linkgauge.engine.model.events import (
     Changed,
@@ -25,7 +25,7 @@ from linkgauge.engine.model.events import (
 )
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.latency_histogram import bucket_of
-from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from linkgauge.engine.model.samples import (
     CoreTimes,
@@ -36,6 +36,7 @@ from linkgauge.engine.model.samples import (
     SessionSample,
 )
 from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.near.base_run import Run
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.diagnosis.evidence import link_evidence
@@ -46,6 +47,8 @@ from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import DEFAULT_VARIANT
 from linkgauge.tui.readings.live_readings import LiveReadings
 from linkgauge.tui.session.run_recorder import Outcome
+from linkgauge.tui.session.run_session import RunSession
+from linkgauge.tui.session.run_spec import Judging, Record, RunSpec
 
 from ..engine.results.responsiveness_runs import Link
 
@@ -82,8 +85,8 @@ def _reported_datagrams(plan: Plan, flow: Direction, bytes_: int) -> dict[str, i
     return {"received": received, "lost": received // 500, "jitter_ns": 31_000}
 
 
-class ScriptedRun:
-    """A run handle whose events a test emits, interval by interval.
+class ScriptedRun(RunSession):
+    """The session of a run whose events a test emits, interval by interval.
 
     Call `start`, then `run_for` and `change_settings` at will, then `end`.
     """
@@ -91,33 +94,45 @@ class ScriptedRun:
     def __init__(self, preset: Preset, plan: Plan) -> None:
         self.preset = preset
         self.plan = plan
-        self.settings = plan.settings
+        self._settings = plan.settings
         self.index = 0
         self.warm_until = plan.effective_warmup_ns
         self.queue: asyncio.Queue[Event] = asyncio.Queue()
         self.changes: list[Settings] = []
         self.stops: list[Reason] = []
-        self.run_id = "20261121-014629-7f3a"
-        self.meter = Meter(has_traces=True)
-        self.diagnosis = LiveDiagnosis(self.meter, link_evidence(preset, DEFAULT_VARIANT))
-        self.notices: list[str] = []
         self.closed = False
         self.took_ns: tuple[int, ...] = ()  # each interval's transactions, or the probe's
         self.lost_share = 0.0  # of UDP, while it is set
         self.has_iperf3 = False
         self.delays_ns = (4_000, 9_000, 12_000, 14_000, 31_000, 310_000)
+        super().__init__(
+            cast("Run", self._emitted()),
+            RunSpec(plan, LOOPBACK, Judging(preset), Record(run_id="20261121-014629-7f3a")),
+            far_end=LOOPBACK,
+            log=None,
+            writer=None,
+            diagnosis=LiveDiagnosis(Meter(has_traces=True), link_evidence(preset, DEFAULT_VARIANT)),
+        )
 
-    # The run handle, called by the app.
+    # In place of the engine.
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    async def _emitted(self) -> AsyncIterator[Event]:
         """Yield events until Ended."""
         while True:
             event = await self.queue.get()
-            self.meter.feed(event)
             yield event
             self.queue.task_done()
             if isinstance(event, Ended):
                 return
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        self._settings = settings
 
     def change_settings(self, settings: Settings) -> None:
         """Answer with a Changed event, as the engine does."""
@@ -130,6 +145,9 @@ class ScriptedRun:
         """Answer with Ended."""
         self.stops.append(reason)
         self.end(reason, detail or "you stopped the run")
+
+    async def _measure_path_mtu(self, end: RunEnd) -> None:
+        """Measure nothing: there is no path."""
 
     # The script, called by tests.
 

@@ -1,4 +1,4 @@
-"""The apps, of the cockpit, an endpoint, a mesh and a watch, and what they share: preferences, palette."""
+"""The apps of the cockpit, an endpoint, a mesh and a watch: they share preferences, palette and opened screens."""
 
 import asyncio
 import os
@@ -24,21 +24,21 @@ from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.feature_app import FeatureApp
 from ..session.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
 from ..session.user_presets import problem_lines
-from ..watch.session.watch_handle import WatchHandle
 from ..words.numbers import sanitize
 
 if TYPE_CHECKING:
     from ...engine.model.peer import Peer
     from ...engine.results.run_log import RunEntry, RunLog
-    from ..endpoint.endpoint_status import EndpointHandle
+    from ..endpoint.served_endpoint import ServedEndpoint
     from ..kit.screens.feature_app import StoredServices
     from ..mesh.mesh_session import MeshSession
     from ..mesh.stored_mesh import StoredMeshes
     from ..run.run_services import RunServices
     from ..session.run_spec import RunSpec
     from ..sweep.sweep_session import StoredSweeps
+    from ..watch.watch_screen import WatchHandle
 
-# Breakpoint classes that app.tcss lays screens out by.
+# The breakpoints of app.tcss and of the screens: classes by columns and lines.
 _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
 _HEIGHTS: Final = [(0, "-tiny"), (12, "-short"), (32, "-tall"), (50, "-towering")]
 _TEXTUAL_COMMANDS: Final = frozenset({"Screenshot"})
@@ -82,7 +82,7 @@ class BaseApp(FeatureApp):
         self.notify_problems("settings", self._problems, "see settings")
 
     def notify_problems(self, title: str, problems: Sequence[str], where: str) -> None:
-        """Notify of the first problem, and of where to find the others."""
+        """Notify of the first problem, and of the place of the others."""
         if problems:
             more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: {where}"
             text = f"{sanitize(problems[0])}{more}"
@@ -109,7 +109,7 @@ class BaseApp(FeatureApp):
             open_new_sweep(self, services, sweeps, peer, preset_id, direction)
 
     def open_group(self, group: str, services: "StoredServices") -> bool:
-        """Show the stored sweep or mesh of a name. Return False if the name is neither's."""
+        """Show the stored sweep or mesh of a name. Return False if it is neither."""
         from ...mesh.plan import GROUP_PREFIX as MESH_PREFIX
         from ..mesh.mesh_screen import open_stored_mesh
         from ..sweep.sweep_screen import open_stored_sweep
@@ -180,7 +180,7 @@ class BaseApp(FeatureApp):
         return self.home
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Yield the actions of the screen, for a dialog those of the bottom screen, then some of Textual's."""
+        """Yield the actions of the screen, or for a dialog of the bottom screen; then some of Textual's."""
         target = screen if isinstance(screen, ActionScreen) else self.home
         for action in actions_of(target.SCREEN_KIND):
             title = f"{action.title}  ({action.key_names})"
@@ -222,11 +222,11 @@ class LinkgaugeApp(BaseApp):
         )
 
     def on_mount(self) -> None:
-        """Notify of problems in the person's own presets; the preset picker lists them."""
+        """Notify of problems in the user's own presets; the preset picker lists them."""
         self.notify_problems("your own presets", self._preset_problems, "press n to see them")
 
     async def ask(self, question: str) -> str | None:
-        """Show a question of ssh and return the answer; None if the person gives none."""
+        """Show a question of ssh and return the answer; None if the user cancels."""
         from ..kit.screens.prompts import SecretPrompt
 
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
@@ -249,12 +249,12 @@ class EndpointApp(BaseApp):
 
     def __init__(
         self,
-        endpoint: "EndpointHandle",
+        endpoint: "ServedEndpoint",
         *,
         loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
         save: SavePreferences = discard_preferences,
     ) -> None:
-        from ..endpoint.endpoint_status import EndpointScreen
+        from ..endpoint.endpoint_screen import EndpointScreen
 
         super().__init__(loaded, save)
         self.home = self.endpoint = EndpointScreen(endpoint, self.preferences)
@@ -291,7 +291,7 @@ class WatchApp(BaseApp):
 
     def __init__(
         self,
-        session: WatchHandle,
+        session: "WatchHandle",
         services: "StoredServices",
         *,
         read_plan: Callable[[], WatchPlan] | None = None,

@@ -14,10 +14,10 @@ _log = logging.getLogger(__name__)
 
 
 class FarEndKeeper:
-    """Keeps the far end of the latest peer up, so that a person logs in once and not for each run.
+    """Keeps the far end of the latest peer up, so that the user logs in once and not for each run.
 
-    `prompt` asks the person ssh's questions. `ssh` has the settings for every ssh peer except user and port, which
-    are the peer's own. You must call `aclose` at the end.
+    `prompt` asks the user the questions of ssh. `ssh` has the settings for every ssh peer except user and port,
+    which the peer has. You must call `aclose` at the end.
     """
 
     def __init__(self, prompt: PromptCallback, ssh: SshSettings | None = None) -> None:

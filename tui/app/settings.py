@@ -42,7 +42,7 @@ _HINTS: Final = {
 
 
 class SettingsScreen(Dialog[None]):
-    """Calls `apply` with each valid change; `problems` are those of the file with the preferences."""
+    """Calls `apply` with each valid change; `problems` are the problems of the saved preferences."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "app.focus_previous", show=False),

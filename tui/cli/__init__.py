@@ -2,5 +2,5 @@
 
 May import every package below; but a command imports what it needs only when it runs, so that `--help` is fast.
 Public: `main` (run_command_line), `options` (the groups of options), `click_extension`, `output`, `termination`,
-`runners`, `terminal_app`, `endpoint_service`, `endpoint_screen`.
+`runners`, `terminal_app`.
 """

@@ -9,7 +9,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...discovery.announcement import FoundEndpoint
 from ...engine.host.event_loop import run
@@ -30,7 +30,6 @@ from ...watch.watch_plan import WatchPlan
 from ..app.app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
 from ..app.far_end_keeper import FarEndKeeper
 from ..kit.screens.feature_app import StoredServices
-from ..mesh.mesh_session import MeshSession
 from ..run.run_services import RunServices
 from ..session.credentials import remember_access
 from ..session.preferences import read_preferences, save_preferences
@@ -42,10 +41,13 @@ from ..session.run_session import RunSession, open_run_session
 from ..session.run_spec import Judging, Record, RunSpec
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
-from ..watch.session.watch_handle import WatchHandle
 from ..words.summary import headline
 from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
+
+if TYPE_CHECKING:
+    from ..mesh.mesh_session import MeshSession
+    from ..watch.watch_screen import WatchHandle
 
 _RUN_END_TIMEOUT_S: Final = 5.0
 _IDLE_TIMEOUT_S: Final = 10.0
@@ -308,7 +310,7 @@ def _leave_on_signal(
 
 
 async def run_mesh_screen(
-    session: MeshSession, log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
+    session: "MeshSession", log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
 ) -> signal.Signals | None:
     """Show a mesh in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
@@ -329,7 +331,7 @@ async def run_mesh_screen(
 
 
 async def run_watch_screen(
-    session: WatchHandle, log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
+    session: "WatchHandle", log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
 ) -> signal.Signals | None:
     """Show a watch in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
@@ -352,7 +354,7 @@ async def run_watch_screen(
 
 
 async def _run_series(
-    app: BaseApp, session: MeshSession | WatchHandle, over: asyncio.Event
+    app: BaseApp, session: "MeshSession | WatchHandle", over: asyncio.Event
 ) -> signal.Signals | None:
     """Run an app until the user leaves it, or a signal ends its session in order; return the signal."""
 

@@ -11,12 +11,12 @@ from textual.widgets import DataTable
 from ...engine.far.status import RunStatus
 from ..words import numbers
 from ..words.numbers import RateUnit
-from .endpoint_values import ClientReading
+from .endpoint_rates import ClientReading
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column: its title, its width, the least width of a table that has it, and its text for a client."""
+    """A column: its title, its width, the minimum width of a table that has it, and its text for a client."""
 
     name: str
     width: int
@@ -31,7 +31,7 @@ def _run(client: ClientReading, _units: RateUnit) -> str:
         return "no test"
     if client.software is None:
         return f"{run.workload} {run.settings.direction}"
-    # A row of a narrow table has no host: its run says that it is another program's.
+    # A narrow table has no column for the host: the run names the other program.
     name = numbers.sanitize(client.software.partition(" ")[0])
     if not run.workload.is_datagram:
         return f"{name} {run.settings.direction}"
@@ -48,7 +48,7 @@ def _time(run: RunStatus) -> str:
 
 
 def _of_run(text: Callable[[RunStatus], str]) -> Callable[[ClientReading, RateUnit], str]:
-    """Return a column's text function for the run of a client; empty for a client without one."""
+    """Return a column's text function for the run of a client; "" for a client without a run."""
     return lambda client, _units: "" if client.run is None else text(client.run)
 
 
@@ -126,7 +126,7 @@ class ClientTable(DataTable[Text]):
 
 
 def _columns(width: int) -> list[tuple[_Column, int]]:
-    """Return the columns for which there is room, with their widths; the first takes the rest."""
+    """Return the columns that have room, with their widths; the first takes the rest."""
     visible = [column for column in _COLUMNS if width >= column.from_width]
     rest = width - 4 - sum(column.width + _GAP for column in visible)
     extra = {_COLUMNS[0].name: max(min(rest, _WIDEST), 0)}

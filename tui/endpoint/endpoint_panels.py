@@ -20,7 +20,8 @@ from ..kit.drawing.styles import KEY, MUTED
 from ..kit.widgets.log_view import LogView
 from ..words import numbers
 from ..words.numbers import RateUnit
-from .endpoint_values import EndpointLogLine, EndpointSnapshot
+from .endpoint_log import EndpointLogLine
+from .endpoint_rates import EndpointSnapshot
 
 _NAMES: Final = {"received": "← receives", "sent": "→ sends"}
 _COLOURS: Final = {"received": "$primary", "sent": "$success"}
@@ -40,7 +41,7 @@ _MARKS: Final = {
 }
 
 
-_ROOM_FOR_ADDRESS: Final = 36  # cells: with fewer, little more than the product's name could be read
+_ROOM_FOR_ADDRESS: Final = 36  # cells: with fewer, the product's name would take nearly all of them
 
 
 class EndpointHeader(LineWidget[EndpointSnapshot]):
@@ -104,7 +105,7 @@ def _totals(snapshot: EndpointSnapshot, width: int) -> Content:
 
 @dataclass(frozen=True, slots=True)
 class RateHistory:
-    """A rate, those of the seconds before it, and the unit to show them in."""
+    """A rate, the rates of the seconds before it, and their unit."""
 
     bit_s: float | None
     past: Sequence[float]

@@ -1,4 +1,4 @@
-"""CPU of both ends: the load of the host and of its cores, and the CPU time for a MiB."""
+"""The CPU of both ends: the load of the host and its cores, and the CPU time per MiB."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ..words import numbers
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _BUSY: Final = 90.0
 _LABEL_CELLS: Final = 7
-_CORE_CELLS: Final = 20  # the least room of a bar with its number
+_CORE_CELLS: Final = 20  # the minimum width of a bar with its number
 _ROOMY, _WIDE = 44, 60
 
 
@@ -30,7 +30,7 @@ class CpuView:
 
 
 class CpuPanel(LineWidget[CpuView]):
-    """Shows a CpuView: the more room, the more of each core."""
+    """Shows a CpuView. A larger panel shows more of each core."""
 
     DEFAULT_CSS = """
     CpuPanel { padding: 0 1; }
@@ -107,7 +107,7 @@ def _core_bar(core: int, percent: float, cells: int) -> Content:
 
 
 def _load_line(reading: CpuReading, width: int) -> Content:
-    """Return `local  ████░░░  41 %  busiest core 3  97 %!`; of a narrow panel the bar gives way first."""
+    """Return `local  ████░░░  41 %  busiest core 3  97 %!`. In a narrow panel, the bar is shortened first."""
     busy = reading.hottest_percent is not None and reading.hottest_percent >= _BUSY
     core = numbers.UNKNOWN if reading.hottest_core is None else str(reading.hottest_core)
     kernel = ""
@@ -133,7 +133,7 @@ def _cores_each(reading: CpuReading, width: int) -> int:
 
 
 def _columns_line(reading: CpuReading, width: int) -> Content:
-    """Return one column for each core. If there is no room, a column is the busiest of several cores."""
+    """Return one column for each core. In a narrow panel, a column is the busiest of several cores."""
     each = _cores_each(reading, width)
     columns = [max(reading.cores[at : at + each]) for at in range(0, len(reading.cores), each)]
     parts: list[str | Content | tuple[str, str]] = [" " * _LABEL_CELLS]
@@ -144,7 +144,7 @@ def _columns_line(reading: CpuReading, width: int) -> Content:
 
 
 def _numbers_line(reading: CpuReading, width: int) -> Content:
-    """Return the numbers of the cores, each below its column: all of up to ten, else every fifth or tenth."""
+    """Return the numbers of the cores below their columns: each of up to ten cores, or every fifth or tenth."""
     each, count = _cores_each(reading, width), len(reading.cores)
     step = 1 if count <= 10 else 5 if count <= 60 else 10
     line = ""

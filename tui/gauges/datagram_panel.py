@@ -1,4 +1,4 @@
-"""What becomes of the datagrams of a UDP run: loss and where it happened, packets a second, jitter, delays."""
+"""The datagrams of a UDP run: how many were lost and where, packets a second, jitter and delays."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ _Row = tuple[str, tuple[Content, ...]]
 
 
 class DatagramPanel(LineWidget[Sequence[DatagramReading]]):
-    """Shows the DatagramReading of each direction: one with details, or two beside each other."""
+    """Shows the DatagramReading of each direction: one with details, or two side by side."""
 
     DEFAULT_CSS = """
     DatagramPanel { padding: 0 1; }
@@ -66,7 +66,7 @@ def _detailed_rows(reading: DatagramReading) -> list[_Row]:
         ("reordered", (_bold(datagram_results.loss_percent(reordered)), _muted(_count(reading, "reordered")))),
         ("duplicates", (_bold(_count(reading, "duplicates")), _muted(f"late {_count(reading, 'late')}"))),
     ]
-    if so_far is not None and so_far.skipped:  # else a sender that is held up looks like a slow link
+    if so_far is not None and so_far.skipped:  # without it, a sender that is too slow looks like a slow link
         rows.insert(2, ("not sent", (_bold(numbers.count(so_far.skipped)), _muted("sender too slow"))))
     rtt = None if now is None else now.rtt_us
     capacity = None if so_far is None else so_far.capacity
@@ -95,7 +95,7 @@ def _paired_rows(readings: Sequence[DatagramReading]) -> list[_Row]:
 
 
 def _loss(reading: DatagramReading) -> Content:
-    """Return the share of lost datagrams, with a mark that tells without colour whether there are any."""
+    """Return the share of lost datagrams. Its mark shows without colour whether there are any."""
     percent = reading.loss_percent
     if percent is None:
         return Content(f"{UNKNOWN}{NBSP}%")
@@ -110,7 +110,7 @@ def _places(reading: DatagramReading) -> Content:
 
 
 def _capacity_rows(capacity: CapacitySummary) -> list[_Row]:
-    """Return what a search has found so far: the best second, and the highest rate within the loss goal."""
+    """Return the results of a search so far: the best second, and the highest rate within the loss limit."""
     state = [] if capacity.is_complete else [_muted("searching")]
     loss_free = "none" if capacity.loss_free_bit_s is None else numbers.rate(capacity.loss_free_bit_s)
     if capacity.loss_free_bit_s is None and not capacity.is_complete:
@@ -122,7 +122,7 @@ def _capacity_rows(capacity: CapacitySummary) -> list[_Row]:
 
 
 def _worst_place(reading: DatagramReading) -> str:
-    """Return the place that lost most: `network`, `local`, `remote`."""
+    """Return where most datagrams were lost: `network`, `local` or `remote`."""
     so_far = reading.so_far
     text = "" if so_far is None else datagram_results.loss_shares_text(so_far.lost_at)
     return text.partition(NBSP)[0] or UNKNOWN

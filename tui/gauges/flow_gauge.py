@@ -19,12 +19,12 @@ from ..kit.drawing.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RA
 from ..readings.instrument_values import DatagramReading, FlowReading
 from ..words import datagram_results, numbers
 
-_RATE_NOTE, _DATAGRAM_NOTE = 13, 14  # cells right of the rate, and with datagrams, whose jitter is longer
+_RATE_NOTE, _DATAGRAM_NOTE = 13, 14  # cells right of the rate; with datagrams, because their jitter is longer
 _PERCENT_NOTE, _GAP = 10, 2  # cells right of the percentage, between both
 _ROOM_FOR_TICKS: Final = 60  # from this width on, the title explains the ticks
 _LOW_ROWS: Final = 3  # up to this height, large digits leave no rows for text
 _SCALE_FROM: Final = 6  # rows
-_END_GAP: Final = 12  # cells right of a tick, from which on the end of the bar has a rate of its own
+_END_GAP: Final = 12  # cells between a tick and the end of the bar, from which on the end is labelled
 _STACKED_ROWS: Final = 11  # from this height on, the rate may stand above its percentage
 _NAMES: Final = {Direction.OUT: "out →", Direction.IN: "in ←", Direction.DUPLEX: "total ⇄"}
 _SENDERS: Final = {Direction.OUT: "local sends", Direction.IN: "remote sends", Direction.DUPLEX: "both send"}
@@ -34,7 +34,7 @@ _TOO_FAST: Final = " ≠ faster than preset? "
 
 
 class FlowGauge(LineWidget[FlowReading]):
-    """Shows a FlowReading in the largest digits for which there is room."""
+    """Shows a FlowReading in the largest digits that fit."""
 
     DEFAULT_CSS = """
     FlowGauge { padding: 0 1; }
@@ -42,9 +42,9 @@ class FlowGauge(LineWidget[FlowReading]):
 
     def __init__(self, direction: Direction, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> None:
         super().__init__(FlowReading(direction), widget_id=f"gauge-{direction}")
-        self._reading = FlowReading(direction)  # that is drawn
+        self._reading = FlowReading(direction)  # as drawn
         self.pass_percent = pass_percent
-        self.most_width: int | None = None  # of the digits, for gauges that are to have them alike
+        self.most_width: int | None = None  # of the digits: gauges side by side have them in one size
 
     @dataclass
     class Resized(Message):
@@ -55,7 +55,7 @@ class FlowGauge(LineWidget[FlowReading]):
         self.post_message(self.Resized())
 
     def draw(self, value: FlowReading, width: int, height: int) -> Sequence[Content]:
-        """Return the digits, the bar, and from six rows on its scale."""
+        """Return the digits and the bar; from six rows on also its scale."""
         reading = self._reading = value
         is_scaled = height >= _SCALE_FROM
         rows = max(height - 1 - is_scaled, 1)
@@ -72,9 +72,9 @@ class FlowGauge(LineWidget[FlowReading]):
         return [*lines, self._bar(width), *([_scale(reading, width)] if is_scaled else [])]
 
     def rating(self) -> str:
-        """Return the rating of the rate: pass, short or fail; empty if no rate is expected, or the run not judged.
+        """Return the rating of the rate: pass, short or fail. It is empty without an expected rate or a verdict.
 
-        A rate that no link of this kind can carry is `other`: the preset is the wrong one.
+        A rate that exceeds what this kind of link can carry is `other`: the preset is the wrong one.
         """
         percent, expected = self._reading.percent, self._reading.expected
         if percent is None or expected is None or not self._reading.is_judged:
@@ -84,7 +84,7 @@ class FlowGauge(LineWidget[FlowReading]):
         return "pass" if percent >= self.pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
     def _heading(self, width: int, *, is_wide: bool, is_scaled: bool) -> Content:
-        """Return the title: the direction and its sender, and values for which the gauge itself has no room."""
+        """Return the title: the direction and its sender, and values that do not fit into the gauge."""
         reading = self._reading
         name = _NAMES[reading.direction]
         initiators = _SENDERS if reading.response_bits is None else _ASKERS
@@ -153,7 +153,7 @@ class FlowGauge(LineWidget[FlowReading]):
         return [*[Content("")] * (spare // 2), *lines, *[Content("")] * (spare - spare // 2)]
 
     def _narrow(self, width: int, rows: int) -> list[Content]:
-        """Return only the rate in large digits, and as text below it as much of the rest as there is room for."""
+        """Return the rate in large digits, and below it as much of the rest as fits, as text."""
         reading = self._reading
         font = largest_font(_widest(reading), width, rows if rows <= _LOW_ROWS else rows - 2)
         if font is None:
@@ -191,14 +191,14 @@ class FlowGauge(LineWidget[FlowReading]):
         return Content.styled(f"{mark}{self._percent()}{numbers.NBSP}%", f"bold {RATING_STYLES[rating]}")
 
     def _percent(self) -> str:
-        """Return the percentage without its sign, in three digits, so that its width is constant."""
+        """Return the percentage without its sign, in three digits so that its width is constant."""
         percent = self._reading.percent
         if percent is None:
             return numbers.UNKNOWN
         return numbers.percent(percent, 1 if percent < 99.95 else 0, mark=self.pass_percent)[:-2]
 
     def _rate_notes(self) -> list[Content]:
-        """Return the texts right of the rate: its unit, the rate in another unit or the latency, the error."""
+        """Return the texts right of the rate: its unit, the rate in another unit or the latency, its margin."""
         reading = self._reading
         lines = [Content.styled(reading.scale.unit, "bold")]
         if reading.datagrams is not None:
@@ -226,7 +226,7 @@ def _number(reading: FlowReading) -> str:
 
 
 def _widest(reading: FlowReading) -> str:
-    """Return the widest number of this gauge: all others are padded to it."""
+    """Return the widest number of this gauge. All other numbers are padded to its width."""
     top = reading.top_bit_s
     return reading.number(top, reading.scale.decimals(top)) if top else "000"
 
@@ -237,14 +237,14 @@ def _note_cells(reading: FlowReading) -> int:
 
 
 def _font_of_both(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
-    """Return the largest font in which the rate and its percentage, if any, fit in one row, or None."""
+    """Return the largest font in which the rate and its percentage, if any, fit side by side, or None."""
     if reading.expected is None:
         return largest_font(_widest(reading), width - 1 - _note_cells(reading), rows)
     return largest_font(_widest(reading) + "99.9", width - 2 - _note_cells(reading) - _GAP - _PERCENT_NOTE, rows)
 
 
 def _stacked_font(reading: FlowReading, width: int, rows: int) -> DigitFont | None:
-    """Return the font of the rate above its percentage if it is larger than that of both in one row."""
+    """Return the font for the rate above its percentage, if it is larger than the font for both side by side."""
     if rows < _STACKED_ROWS:
         return None
     each = rows if reading.expected is None else (rows - 1) // 2
@@ -271,7 +271,7 @@ def _percentiles(latency: LatencySummary | None) -> tuple[str, str]:
 
 
 def _datagram_notes(reading: DatagramReading) -> list[Content]:
-    """Return the loss and the jitter, which matter as much as the rate."""
+    """Return the loss and the jitter: they matter as much as the rate."""
     percent = reading.loss_percent
     style = MUTED if not percent else "bold $text-warning"
     jitter = numbers.latency(reading.jitter_ns)
@@ -288,7 +288,7 @@ def _source(expected: ExpectedRate | None, width: int) -> Content:
 
 
 def _scale(reading: FlowReading, width: int) -> Content:
-    """Return the line below the bar: zero, and the rate of each tick, or that of the bar's end if it is far off."""
+    """Return the line below the bar: zero, the rate of each tick, and the rate at the bar's end if it fits."""
     line, full = list("0".ljust(width)), reading.full_bit_s
     free_from = 2
     rates = ((reading.expected, "expected"), (reading.peak_above_expected, "peak"))

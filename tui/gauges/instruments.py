@@ -1,4 +1,4 @@
-"""All instruments of the run screen: their layout, and the values of each from one snapshot."""
+"""All instruments of a run: their layout, the values of each from one snapshot, and the keys of their screen."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -12,17 +12,17 @@ from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.plan import Direction, End
 from ...engine.results.summary import CpuSummary
 from ..kit.drawing.styles import KEY, MUTED
-from ..readings.instrument_values import CpuReading, Phase
-from ..readings.live_readings import (
+from ..kit.screens.base_screen import ActionScreen
+from ..readings.cockpit_snapshot import (
     CockpitSnapshot,
     datagram_reading,
     delay_variation_reading,
     flow_reading,
     latency_reading,
+    responsiveness_reading,
 )
-from ..readings.load_step_values import responsiveness_reading
+from ..readings.instrument_values import CpuReading, Phase
 from ..words import numbers
-from ..words.summary import response_bits_of
 from .cpu_panel import CpuPanel, CpuView
 from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
@@ -33,7 +33,7 @@ from .session_table import SessionsView, SessionTable
 from .verdict_panel import VerdictPanel
 
 if TYPE_CHECKING:
-    from .event_panel import EventLog
+    from .run_event_log import EventLog
 
 _FIRST_STEPS: Final = (
     ("space", "start a test"),
@@ -51,7 +51,7 @@ _REMEDIES: Final = (
 )
 
 
-# Style classes of the instruments: a panel alone, and the numbers of panels.
+# Style classes of the instruments: one panel alone, and fewer panels.
 _ALONE: Final = ("-gauges", "-plot", "-sessions", "-cpu", "-why", "-events")
 _FEWER: Final = ("-only-gauges", "-only-plot", "")
 
@@ -59,8 +59,8 @@ _FEWER: Final = ("-only-gauges", "-only-plot", "")
 class Instruments(Container):
     """Shows gauges at the top, the plot in the middle, and sessions, CPU and verdict below.
 
-    A person may see one panel alone, fewer panels, or the event log as well; the style sheet gives the others' room
-    to those that are left.
+    The user may choose one panel alone, fewer panels, or the event log as well. The style sheet gives the remaining
+    panels the room of the others.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Instruments(Container):
         self._event_log: EventLog | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the instruments. CPU has two places: the style sheet shows one, depending on the width."""
+        """Lay out the instruments. CPU has two places; the style sheet shows one of them, by the width."""
         with Horizontal(id="gauges"):
             for direction in Direction:
                 yield FlowGauge(direction)
@@ -94,7 +94,7 @@ class Instruments(Container):
         self._arrange()
 
     def restore(self) -> bool:
-        """Show all panels again; return whether one was alone."""
+        """Show all panels again. Return whether one was alone."""
         was_alone, self._alone = bool(self._alone), ""
         self._arrange()
         return was_alone
@@ -128,7 +128,7 @@ class Instruments(Container):
         needs_log = self._alone == "-events" or (self._has_log and not self._alone)
         log = self._event_log
         if needs_log and log is None:
-            from .event_panel import EventLog
+            from .run_event_log import EventLog
 
             self._event_log = log = EventLog()
             self.mount(log)
@@ -157,15 +157,15 @@ class Instruments(Container):
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
         self.set_class(running and view.problem is None, "-running")
         rows = readings.session_rows() if readings else ()
-        response_bits = response_bits_of(readings.plan if readings else view.plan)
-        is_datagram = (readings.plan if readings else view.plan).workload.is_datagram
+        is_datagram = view.plan.workload.is_datagram
         retransmits = readings.retransmits() if readings and not is_datagram else None
-        self.query_one(SessionTable).show(SessionsView(rows, retransmits, response_bits, is_datagram=is_datagram))
+        sessions = SessionsView(rows, retransmits, view.response_bits, is_datagram=is_datagram)
+        self.query_one(SessionTable).show(sessions)
         self.query_one(VerdictPanel).show(view)
         self._show_events(view)
 
     def on_flow_gauge_resized(self) -> None:
-        """Give the digits of both directions the room of the narrower gauge: it has a cell less at some widths."""
+        """Give the digits of both directions the width of the narrower gauge: at some widths it has a cell less."""
         gauges = [self.query_one(f"#gauge-{flow}", FlowGauge) for flow in Direction.DUPLEX.flows]
         widths = [gauge.size.width for gauge in gauges if gauge.display]
         for gauge in gauges:
@@ -173,7 +173,7 @@ class Instruments(Container):
             gauge.redraw()
 
     def _show_flows(self, view: CockpitSnapshot, direction: Direction) -> None:
-        """Show a gauge for each direction of the run; for both directions, also one for their total."""
+        """Show a gauge for each direction of the run, and for duplex another one for the total."""
         readings = {flow: flow_reading(view, flow) for flow in (*direction.flows, direction)}
         self.set_class(direction is Direction.DUPLEX, "-duplex")
         for flow in Direction:
@@ -185,7 +185,7 @@ class Instruments(Container):
 
 
 def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
-    """Return the load of one end: of the last second during a run, of the whole run after it."""
+    """Return the load of one end: in the last second during a run, in the whole run after it."""
     if view.readings is None:
         return CpuReading(end)
     if view.summary is None:
@@ -203,7 +203,7 @@ def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
 
 
 class PlotArea(Container):
-    """Shows the plot with the latency or the datagrams of a run, or a problem, or the first steps."""
+    """Shows the plot with the latency or the datagrams of a run, a problem, or the first steps."""
 
     DEFAULT_CSS = """
     PlotArea > #notice {
@@ -220,7 +220,7 @@ class PlotArea(Container):
         self._view: CockpitSnapshot | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the plots and the notice, which takes their place."""
+        """Lay out the plots, and the notice that takes their place."""
         yield LatencyBars()
         yield ResponsivenessPanel()
         yield RunPlot()
@@ -250,7 +250,7 @@ class PlotArea(Container):
         notice.query_one(Static).update(text)
 
     def _show_beside_plot(self, view: CockpitSnapshot, *, has_plot: bool) -> None:
-        """Show latency, or datagrams, with the distribution of their delays where there is room for both."""
+        """Show latency, or datagrams. A large screen also shows the distribution of their delays."""
         panel, bars = self.query_one(DatagramPanel), self.query_one(LatencyBars)
         readings = view.readings
         loads = self.query_one(ResponsivenessPanel)
@@ -258,7 +258,7 @@ class PlotArea(Container):
         loads.display = steps is not None
         if steps is not None:
             loads.show(steps)
-        panel.display = has_plot and readings is not None and readings.plan.workload.is_datagram
+        panel.display = has_plot and readings is not None and view.plan.workload.is_datagram
         if panel.display and readings is not None:
             flows = readings.settings.direction.flows
             known = (datagram_reading(view, flow) for flow in flows)
@@ -294,13 +294,13 @@ def _welcome(view: CockpitSnapshot) -> Content:
 
 
 def _first_keys() -> Content:
-    """Return the first keys in as few lines as possible: on so few rows there is no footer that shows them."""
+    """Return the first keys in as few lines as possible: a screen this low has no footer to show them."""
     parts = [Content.assemble((key, KEY), f"{numbers.NBSP}{name}") for key, name in _FIRST_KEYS]
     return Content("   ").join(parts)
 
 
 def _keys(rows: tuple[tuple[str, str], ...], unavailable: Mapping[str, str | None] = _NO_REASONS) -> Content:
-    """Return a line for each key; one that is not available has the reason beside its name."""
+    """Return a line for each key. If it is not available, the reason is beside its name."""
     width = max(len(key) for key, _ in rows)
     lines: list[Content] = []
     for key, text in rows:
@@ -310,3 +310,32 @@ def _keys(rows: tuple[tuple[str, str], ...], unavailable: Mapping[str, str | Non
         )
         lines.append(Content.assemble((f"{key:>{width}}", style), (f"  {words}", "" if reason is None else MUTED)))
     return Content("\n").join(lines)
+
+
+class InstrumentScreen(ActionScreen):
+    """A screen with the gauges, plot and panels of a run, live or stored. app.tcss lays them out."""
+
+    @property
+    def instruments(self) -> Instruments:
+        """The gauges, plot and panels."""
+        return self.query_one(Instruments)
+
+    def action_plot(self) -> None:
+        """Show the next plot."""
+        self.instruments.show_next_plot()
+
+    def action_maximize(self) -> None:
+        """Show one panel alone, or the next one."""
+        self.instruments.maximize_next()
+
+    def action_fewer_panels(self) -> None:
+        """Show fewer panels."""
+        self.instruments.show_fewer()
+
+    def action_more_panels(self) -> None:
+        """Show more panels."""
+        self.instruments.show_more()
+
+    def action_events(self) -> None:
+        """Open or close the event log."""
+        self.instruments.toggle_log()

@@ -1,4 +1,4 @@
-"""Percentiles of latency as bars on a logarithmic axis, with those of the idle path as ticks."""
+"""Percentiles of latency as bars on a logarithmic axis. Ticks show the percentiles of the idle path."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class LogAxis:
 
     @classmethod
     def covering(cls, values_ns: Iterable[int], before: "LogAxis | None" = None) -> "LogAxis | None":
-        """Return an axis that covers the values and the axis before it, or None if there are neither."""
+        """Return an axis that covers the values and the previous axis, or None without either."""
         values = [value for value in values_ns if value > 0]
         if not values:
             return before
@@ -39,11 +39,11 @@ class LogAxis:
         return cls(low, max(high, low + _LEAST_DECADES))
 
     def fraction(self, value_ns: int) -> float:
-        """Return the place of a value on the axis, from 0 to 1."""
+        """Return the position of a value on the axis, from 0 to 1."""
         return min(max((log10(max(value_ns, 1)) - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def scale_line(self, width: int) -> str:
-        """Return the scale: powers of ten in their places. If room is short, the ends are shown first."""
+        """Return the scale: powers of ten at their positions. If not all fit, the ends come first."""
         cells = [" "] * width
         powers = [self.low, self.high, *range(self.low + 1, self.high)]
         for power in powers:
@@ -79,7 +79,7 @@ class LatencyBars(LineWidget[LatencyReading]):
         self._run: object = None
 
     def show_run(self, reading: LatencyReading, run: object) -> None:
-        """Show these values of a run; another `run` begins with another axis."""
+        """Show these values of a run. Another `run` begins with a new axis."""
         if run is not self._run:
             self._run, self._axis = run, None
         summaries = [summary for summary in (reading.latency, reading.idle) if summary is not None]
@@ -105,7 +105,7 @@ def percentiles(latency: LatencySummary) -> list[tuple[str, int]]:
 
 
 def bar_lines(reading: LatencyReading, axis: LogAxis | None, width: int, height: int) -> list[Content]:
-    """Return a line for each percentile, the scale, and notes on the idle path and TCP's own RTT."""
+    """Return a line for each percentile, the scale, and notes about the idle path and TCP's own RTT."""
     room = width - _LABEL_CELLS - _VALUE_CELLS
     latency = percentiles(reading.latency) if reading.latency else []
     idle = dict(percentiles(reading.idle)) if reading.idle else {}

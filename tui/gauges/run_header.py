@@ -15,17 +15,16 @@ from ...engine.model.plan import Direction, End, Settings
 from ...engine.model.workload import Workload
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ..kit.drawing.styles import KEY, MUTED, VERDICT_STYLES
+from ..readings.cockpit_snapshot import CockpitSnapshot, responsiveness_reading
 from ..readings.instrument_values import Phase
-from ..readings.live_readings import CockpitSnapshot
-from ..readings.load_step_values import is_in_phases, responsiveness_reading
 from ..readings.setting_steps import SESSION_STEPS, next_step, next_window
 from ..words import numbers
 from ..words.plan import plan_change
-from .load_steps import steps_line
+from .responsiveness_panel import steps_line
 
 _ROOMY, _WIDE = 100, 140
 _LONGEST_NAME: Final = 25
-_LIVE_KEYS: Final = frozenset({"d", "+-", "[]", "jk", "b"})  # as they stand in the line
+_LIVE_KEYS: Final = frozenset({"d", "+-", "[]", "jk", "b"})  # as they are written in the line
 _PHASES: Final = {
     Phase.IDLE: ("○ READY", MUTED),
     Phase.STARTING: ("◌ STARTING", "$text-warning"),
@@ -36,7 +35,7 @@ _PHASES: Final = {
 
 
 class _Detail(Enum):
-    """The words of the settings: all with their steps, names, short names, or only the values."""
+    """The words of the settings: all with their steps, names, short names, or values alone."""
 
     ALL = auto()
     NAMES = auto()
@@ -66,7 +65,7 @@ class TitleBar(LineWidget[CockpitSnapshot]):
 
 
 def _ends(view: CockpitSnapshot, width: int) -> Content:
-    """Return both ends with as much about each as there is room for; the remote end comes first."""
+    """Return both ends with as much about each as fits. The remote end comes first."""
     far, host = view.far, numbers.sanitize(view.peer.host)
     address = "loopback" if view.peer.is_loopback else str(view.peer)
     is_alias = far is not None and not view.peer.is_loopback and numbers.sanitize(far.hostname) != view.peer.host
@@ -91,7 +90,7 @@ def _ends(view: CockpitSnapshot, width: int) -> Content:
 
 
 def _hostname(host: HostInfo) -> str:
-    """Return the name of a host, which its owner may have made very long."""
+    """Return the name of a host, shortened because it may be very long."""
     name = numbers.sanitize(host.hostname)
     return name if cell_len(name) <= _LONGEST_NAME else f"{set_cell_size(name, _LONGEST_NAME - 1)}…"
 
@@ -121,7 +120,7 @@ def _state(view: CockpitSnapshot) -> Content:
         word, style = "‖ FROZEN", "$text-warning"
     if readings is None:
         return Content.styled(word, f"bold {style}")
-    is_bound = readings.plan.has_phases  # it ends as soon as each load is steady
+    is_bound = readings.plan.has_phases  # the test ends as soon as each load is steady
     limit = "" if readings.plan.duration_ns is None else f" / {numbers.clock(readings.plan.duration_ns)}"
     if is_bound:
         limit = (
@@ -153,7 +152,7 @@ class SettingsBar(LineWidget[CockpitSnapshot]):
 
 
 def _preset_line(view: CockpitSnapshot, width: int) -> Content:
-    """Return the preset and its expected rate; a name without room loses its last words."""
+    """Return the preset and its expected rate. A name that does not fit loses its last words."""
     head = Content.assemble(_key("n"), ("preset " if width >= _ROOMY else "", MUTED))
     if view.is_preset_auto and not view.preset.id and view.far is None:
         unknown = ("auto: not known before the first connection", "auto: not known yet")
@@ -172,7 +171,7 @@ def _preset_line(view: CockpitSnapshot, width: int) -> Content:
 
 
 def _expected_text(expected: ExpectedRate | None, width: int, *, has_source: bool) -> Content:
-    """Return the expected rate, with as much about its source as there is room for beside the preset's name."""
+    """Return the expected rate, with as much about its source as fits beside the preset's name."""
     if expected is None:
         return Content.styled("no expected rate", MUTED)
     rate, head = numbers.rate(expected.bit_s), ("expected ", MUTED)
@@ -185,12 +184,12 @@ def _expected_text(expected: ExpectedRate | None, width: int, *, has_source: boo
 
 
 def _next_preset(view: CockpitSnapshot) -> Content:
-    """Return the preset of the next run if it is another one than that of the run that is shown."""
+    """Return the preset of the next run if the run that is shown has another one."""
     return _next("" if view.next_preset is None else view.next_preset.id or "auto", gap="  ")
 
 
 def _next_plan(view: CockpitSnapshot, width: int) -> Content:
-    """Return what the next run has changed, as much as there is room for."""
+    """Return the changes of the next run, as many as fit."""
     text = "" if view.next_plan is None else plan_change(view.plan, view.settings, view.next_plan)
     return _next(cut_words(text, width - len("   next: ")), gap="   ")
 
@@ -204,11 +203,11 @@ def _next(text: str, *, gap: str) -> Content:
 
 
 def _settings_line(view: CockpitSnapshot, width: int) -> Content:
-    """Return the settings with as many words as there is room for, and what is chosen for the next run.
+    """Return the settings with as many words as fit, and what is chosen for the next run.
 
-    Of a test that sets them itself, they are its steps.
+    A test that sets them itself has its steps here instead.
     """
-    reading = responsiveness_reading(view) if is_in_phases(view) else None
+    reading = responsiveness_reading(view) if view.is_in_phases else None
     further = _next_plan(view, width * 2 // 3)
     if reading is not None:
         return steps_line(reading, view.settings, width - further.cell_length) + further
@@ -227,9 +226,9 @@ def _settings_line(view: CockpitSnapshot, width: int) -> Content:
 def _settings_parts(
     view: CockpitSnapshot, detail: "_Detail", *, with_workload: bool, has_next: bool
 ) -> list[Content]:
-    """Return each setting with its key; in full detail also its neighbouring steps, to which the key goes.
+    """Return each setting with its key, in full detail also with the neighbouring steps of the key.
 
-    With `has_next` the keys go on from the settings of the next run.
+    With `has_next`, the keys step from the settings of the next run.
     """
     settings, is_datagram = view.settings, view.plan.workload.is_datagram
     roomy, has_names = detail is _Detail.ALL, detail is not _Detail.VALUES
@@ -257,7 +256,7 @@ def _settings_parts(
 
 
 def _locked_keys(view: CockpitSnapshot) -> frozenset[str]:
-    """Return the keys that cannot change the current test, because its far end does not let it."""
+    """Return the keys that cannot change the current test, because its far end cannot change settings."""
     is_running = view.phase in {Phase.RUNNING, Phase.STOPPING}
     is_locked = is_running and why_unavailable(view.peer, Feature.LIVE_CHANGES) is not None
     return _LIVE_KEYS if is_locked else frozenset()
@@ -295,7 +294,7 @@ def _datagram_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str,
 
 
 def _options(view: CockpitSnapshot, *, with_workload: bool, has_name: bool) -> list[Content]:
-    """Return workload and latency probe, each if it is not the default; with `with_workload`, that always."""
+    """Return workload and latency probe if they are not the defaults; `with_workload` always has the workload."""
     options: list[Content] = []
     if view.plan.workload is not Workload.STREAM or with_workload:
         name = Content.styled("workload " if has_name else "", MUTED)
@@ -310,7 +309,7 @@ def _key(key: str, *, is_locked: bool = False) -> Content:
 
 
 def _neighbours(step: Callable[[int], int | None], value: int | None, text: Callable[[int | None], str]) -> Content:
-    """Return a value between its neighbouring steps; the first and the last step have only one."""
+    """Return a value between its neighbouring steps. The first and the last step have only one neighbour."""
     choices = dict.fromkeys((step(-1), value, step(1)))
     return _choices([text(step) for step in choices], text(value))
 
@@ -325,7 +324,7 @@ def _in_brackets(text: str) -> Content:
 
 
 def _granted_window(view: CockpitSnapshot, settings: Settings) -> Content:
-    """Return the smaller window of both ends, with its end, if a kernel granted less than the setting."""
+    """Return the smaller of both ends' windows, with its end, if a kernel granted less than the setting."""
     granted = view.readings.granted_bytes if view.readings else {}
     smallest = min(granted.values(), default=None)
     if settings.window_bytes is None or smallest is None or smallest >= settings.window_bytes:

@@ -68,8 +68,7 @@ class SessionTable(LineWidget[SessionsView], ScrollView, can_focus=True):
         self._fit()
 
     def _fit(self) -> None:
-        rows = self.value.rows if self.value is not None else ()
-        self.virtual_size = Size(self.scrollable_content_region.width, len(rows) + 1)
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self.value.rows) + 1)
 
     def draw(self, value: SessionsView, width: int, height: int) -> list[Content]:
         """Return the header and the rows in view."""

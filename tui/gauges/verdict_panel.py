@@ -11,8 +11,8 @@ from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import Verdict
 from ..kit.drawing.styles import GOOD, MUTED, SHORT, VERDICT_STYLES
+from ..readings.cockpit_snapshot import CockpitSnapshot, flow_reading
 from ..readings.instrument_values import Phase
-from ..readings.live_readings import CockpitSnapshot, flow_reading
 from ..words import numbers
 from ..words.iperf3 import source_texts, unseen_text
 from ..words.plan import non_default_options_text
@@ -23,7 +23,7 @@ _GOOD_CODES: Final = frozenset({"at-expected", "no-queue"})
 
 
 class FindingsPanel(Static):
-    """Shows findings in as many rows as they need; hidden if there are none."""
+    """Shows findings in as many rows as they need. Without findings it is hidden."""
 
     DEFAULT_CSS = """
     FindingsPanel { height: auto; padding: 0 1 0 0; }
@@ -35,7 +35,7 @@ class FindingsPanel(Static):
         self.display = False
 
     def show(self, findings: tuple[Finding, ...], period: str = "") -> None:
-        """Show these findings, and which period of a run they are about if not the whole."""
+        """Show these findings, and the period of the run that they are about if it is not the whole run."""
         if (findings, period) == self._content:
             return
         self._content = (findings, period)
@@ -45,7 +45,7 @@ class FindingsPanel(Static):
 
 
 class VerdictPanel(VerticalScroll):
-    """Shows the verdict and the findings; during a run, the rate and the averages so far."""
+    """Shows the verdict and the findings. During a run, it shows the rate and the averages so far."""
 
     DEFAULT_CSS = """
     VerdictPanel {
@@ -61,7 +61,7 @@ class VerdictPanel(VerticalScroll):
         self.border_title = "why"
 
     def compose(self) -> ComposeResult:
-        """Lay out the verdict, the findings and the rest; the panel scrolls over all three."""
+        """Lay out the verdict, the findings and the rest. All three scroll together."""
         yield Static(markup=False, classes="head")
         yield FindingsPanel()
         yield Static(markup=False, classes="rest")
@@ -85,7 +85,7 @@ class VerdictPanel(VerticalScroll):
 
 
 def _lines(view: CockpitSnapshot) -> list[Content]:
-    """Return all lines but the findings, which the panel puts after the first of these."""
+    """Return all lines but the findings, which the panel puts after the first line."""
     if view.summary is not None and view.verdict is not None:
         lines = _outcome_lines(view, view.summary, view.verdict)
     elif view.readings is not None and view.phase in {Phase.RUNNING, Phase.STOPPING}:
@@ -107,7 +107,7 @@ def _outcome_lines(view: CockpitSnapshot, summary: Summary, verdict: Verdict) ->
     style = f"bold {VERDICT_STYLES[first.word]}" if first.is_regular else "bold $text-error"
     lines = [Content.assemble((first.mark, style), "  " if first.is_regular else "\n", first.text)]
     if first.is_regular and first.word == "none" and summary.plan.has_phases and summary.responsiveness is not None:
-        # No limit was set for it, and its figures are in a panel of their own.
+        # The latency has no limit here, and its figures are in a panel of their own.
         lines = [Content.assemble(("grade ", MUTED), grade_text(summary.responsiveness))]
     if len(summary.periods) > 1:
         lines += _period_lines(view, summary)
@@ -150,7 +150,7 @@ def _progress_lines(view: CockpitSnapshot) -> list[Content]:
 def finding_lines(findings: tuple[Finding, ...]) -> list[Content]:
     """Return the first finding with its remedy and evidence, and the headlines of the others.
 
-    Findings of queues have theirs too: each is about another direction.
+    Findings about queues always have them: each is about another direction.
     """
     lines: list[Content] = []
     for number, finding in enumerate(findings):

@@ -13,8 +13,7 @@ from textual.widgets import Static
 
 from ...engine.model.errors import LinkgaugeError
 from ...engine.results.run_log import RunEntry, RunLog
-from ..gauges.instrument_screen import InstrumentScreen
-from ..gauges.instruments import Instruments
+from ..gauges.instruments import Instruments, InstrumentScreen
 from ..gauges.run_header import TitleBar
 from ..kit.actions import ScreenKind, bindings
 from ..kit.drawing.styled_lines import first_fit

@@ -29,7 +29,7 @@ Marks = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action of a person.
+    """An action of the user.
 
     Attributes:
         id: The method is called `action_<id>`.
@@ -38,12 +38,12 @@ class Action:
         title: The text in the command palette.
         help: The text on the help page.
         topic: The section of the help page.
-        key_labels: Names of the keys for people, if Textual's would not be understood.
-        in_footer: Whether the footer shows it; keys of settings are shown by the settings bar instead.
+        key_labels: Names of the keys for the user, if Textual's would not be understood.
+        in_footer: Whether the footer shows it. The settings bar shows the keys of settings instead.
         screens: The screens that have the action.
         footer_hidden_on: Screens whose footer has no room for it.
-        takes_text: Whether the person types a text next. Such a key is handled before the next one is looked at:
-            keys that arrive at once, as over a slow ssh connection, would otherwise be actions of the screen.
+        takes_text: Whether the user types a text next. Such a key is handled before the next key is read: keys that
+            arrive together, as over a slow ssh connection, would otherwise be actions of the screen.
     """
 
     id: str
@@ -60,14 +60,14 @@ class Action:
 
     @property
     def key_names(self) -> str:
-        """The keys with their names for people: `/ f`."""
+        """The keys with their names for the user: `/ f`."""
         return " ".join(self.key_labels or self.keys)
 
 
 _OF_APP: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.ENDPOINT)
 
 _ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
-# Screens that an app of their own has: no page of the cockpit leads there.
+# Screens of other apps: no page of the cockpit leads there.
 _OF_OTHER_APPS: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.WATCH})
 
 ACTIONS: Final = (
@@ -222,7 +222,7 @@ ACTIONS: Final = (
     ),
     Action(
         "close_mesh", ("escape",), "back", "Go back",
-        "Go back to the history, where the mesh was opened from there.",
+        "Go back to the history, if the mesh was opened from it.",
         "Mesh", ("esc",), in_footer=False, screens=(ScreenKind.MESH,),
     ),
     Action(
@@ -358,8 +358,8 @@ ACTIONS: Final = (
     ),
     Action(
         "finish", ("q", "ctrl+c"), "stop", "Stop the endpoint",
-        "Accept no new connections, wait for running tests, at most as long as the limit drain_s, then stop. "
-        "Press again to stop at once.",
+        "Accept no new connections, wait for running tests up to the limit drain_s, then stop. Press again to stop "
+        "at once.",
         "App", ("q", "^c"), screens=(ScreenKind.ENDPOINT,),
     ),
 )  # fmt: skip
@@ -394,9 +394,9 @@ def bindings(screen: ScreenKind = ScreenKind.COCKPIT) -> list[BindingType]:
 
 
 def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[Action]]:
-    """Return the actions that the help page of a screen explains, by topic: those of its app.
+    """Return the actions that the help page of a screen explains, by topic: the actions of its app.
 
-    The screens of a mesh and of a watch have only their own: without the cockpit there are no others.
+    The screens of a mesh and of a watch have only their own actions: they may run without the cockpit.
     """
     topics: dict[str, list[Action]] = {}
     of_page = {screen} if screen in _ALONE else {*ScreenKind} - _OF_OTHER_APPS

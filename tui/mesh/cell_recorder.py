@@ -1,7 +1,7 @@
-"""The result of a cell of a mesh: its run recorded and judged like any other run, from events that came whole.
+"""The result of a cell of a mesh: its events arrive all at once, and its run is stored and judged like any other.
 
-The hosts know no presets. The expected rate is found here, for the interfaces that both hosts report, and put into
-the run's first event, so that the run log has it as if it had been known from the start.
+The hosts do not know the presets. The expected rate is found here, for the interfaces that both hosts report. It
+goes into the first event of the run, so that the run log has it as if it had been known from the start.
 """
 
 from contextlib import nullcontext
@@ -33,7 +33,7 @@ _NO_EVENTS: Final = "the host sent no events of the test"
 
 @dataclass(frozen=True, slots=True)
 class RunCell:
-    """The cell of a run, as its result has it. `near` began it; `is_again` is the second run, alone."""
+    """The cell of a run, as its result has it. `near` began it; `is_again` marks the second run, alone."""
 
     sender: str
     receiver: str
@@ -42,7 +42,7 @@ class RunCell:
 
     @classmethod
     def of(cls, run: RunResult) -> Self | None:
-        """Return the cell of a run; None for one of no mesh."""
+        """Return the cell of a run; None for a run outside meshes."""
         try:
             return decode(cls, run.cell)
         except DecodeError:
@@ -62,7 +62,7 @@ class CellRecorder:
         self._judging = judging
         self._log = log
         self.notices: list[str] = []
-        """Why the runs have no preset, and the warnings about the chosen ones; each once."""
+        """The reasons why runs have no preset, and the warnings about the chosen presets; each once."""
 
     def record(self, ended: CellEnded) -> CellFigure:
         """Return the result of a cell whose run has ended; store the run, if there is one."""
@@ -119,7 +119,7 @@ class CellRecorder:
 
 
 def figure_of_run(cell: Cell, run_id: str, run: RunResult, failure: CellFailure | None = None) -> CellFigure:
-    """Return the result of a cell from that of its run.
+    """Return the result of a cell from the result of its run.
 
     A run that broke off, or that measured nothing, is a failure with the detail of its end.
     """

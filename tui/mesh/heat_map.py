@@ -1,6 +1,6 @@
 """The heat map of a mesh: a row for each sender, a column for each receiver, and a cursor.
 
-Nothing is told by colour alone: each state has its mark, except in the overview, where a cell is half a character.
+Each state has a mark beside its colour, except in the overview, where a cell is half a character.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,6 @@ from ...mesh.plan import Cell
 from ...presets.verdict import FAIL_PERCENT
 from ..kit.drawing.styled_lines import StyledWidget, shorten_middle
 from ..kit.drawing.styles import MUTED
-from .cell_marks import CellMark
 from .map_layout import (
     HEADER_LINES,
     Density,
@@ -31,17 +30,9 @@ from .map_layout import (
     lay_out,
     numbered_columns,
 )
-from .mesh_values import CellState, MeshCell, MeshMap
+from .mesh_state import MeshCell, MeshMap
+from .mesh_verdict import CellState
 
-MARKS: Final[dict[CellState, str]] = {
-    CellState.WAITING: CellMark.WAITING.value,
-    CellState.RUNNING: "●",
-    CellState.PASS: CellMark.GOOD.value,
-    CellState.SHORT: CellMark.SHORT.value,
-    CellState.FAIL: CellMark.FAIL.value,
-    CellState.NO_RESULT: CellMark.NO_RESULT.value,
-    CellState.SELF: "╲",
-}
 _GROUNDS: Final[dict[CellState, str]] = {
     CellState.WAITING: "$foreground 6%",
     CellState.RUNNING: "$primary",
@@ -49,7 +40,7 @@ _GROUNDS: Final[dict[CellState, str]] = {
     CellState.NO_RESULT: "$foreground 26%",
     CellState.SELF: "$background",
 }
-# How strong the ink is, in parts of one: black or white, whichever the ground makes readable.
+# The strength of the ink, 0 to 1. It is black or white, whichever is readable on the ground.
 _INKS: Final[dict[CellState, float]] = {
     CellState.WAITING: 0.3,
     CellState.RUNNING: 1.0,
@@ -59,7 +50,7 @@ _INKS: Final[dict[CellState, float]] = {
     CellState.NO_RESULT: 1.0,
     CellState.SELF: 0.35,
 }
-_QUIET_INK: Final = 0.4  # of thousands of marks that say that all is well
+_QUIET_INK: Final = 0.4  # for the marks of thousands of cells that pass
 _SHORT_STEPS: Final = (
     "$warning 52%",
     "$warning 44%",
@@ -141,7 +132,7 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
         return self._layout.density
 
     def show(self, mesh: MeshMap) -> None:
-        """Show these cells. The cursor stays on its hosts, wherever they are now."""
+        """Show these cells. The cursor stays on its hosts, even if they are at another place."""
         before = self.cell
         self._map = mesh
         names = tuple(host.name for host in mesh.hosts)
@@ -155,13 +146,13 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
         self.refresh()
 
     def set_density(self, density: Density | None) -> None:
-        """Draw cells of a size; None: the largest for which there is room."""
+        """Draw cells of a size; None for the largest that fits."""
         self._density = density
         self._lay_out()
         self.refresh()
 
     def show_next_density(self) -> None:
-        """Draw cells of the next smaller size; after the smallest, of the largest."""
+        """Draw the next smaller cells; after the smallest, the largest."""
         sizes = list(Density)
         self.set_density(sizes[(sizes.index(self.density) + 1) % len(sizes)])
 
@@ -264,7 +255,7 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
         return Segment(set_cell_size("from\\to", self._layout.label), self._style(MUTED))
 
     def _head_line(self) -> list[Segment]:
-        """Return the names of the columns; that of the cursor stands out."""
+        """Return the names of the columns. The name of the cursor's column stands out."""
         width, count = self._layout.cell_width, len(self._names)
         muted, bright = self._style(MUTED), self._style(_NAME_AT_CURSOR)
         if self._columns or width >= Density.VALUES.value.width:
@@ -279,7 +270,7 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
         return [Segment(line[:start], muted), Segment(line[start:end], bright), Segment(line[end:], muted)]
 
     def _label(self, line: int, rows: tuple[int, ...]) -> Segment:
-        """Return the name of a row's host; of two, that of the cursor or the upper one."""
+        """Return the name of a row's host. Of two rows, it is the one with the cursor, else the upper one."""
         layout = self._layout
         if line % layout.cell_lines != _first_line(layout.cell_lines):
             return Segment(" " * layout.label, self._style(""))
@@ -317,8 +308,8 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
         return result
 
     def _text(self, cell: MeshCell, part: int) -> str:
-        """Return a line of a cell: its mark, its percents, or the rate below these."""
-        mark = MARKS[cell.state]
+        """Return a line of a cell: its mark, its percent, or the rate below it."""
+        mark = cell.state.value
         match self._layout.density:
             case Density.MARKS:
                 return f"{mark} "
@@ -328,7 +319,7 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
                 return self._large_text(cell, mark, part - _first_line(self._layout.cell_lines))
 
     def _large_text(self, cell: MeshCell, mark: str, part: int) -> str:
-        """Return the percents of a large cell, the rate below them, or an empty line."""
+        """Return the percent of a large cell, the rate below it, or an empty line."""
         figure = cell.figure
         if part == 0:
             return self._value_text(cell, mark, 6)
@@ -336,7 +327,7 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
         return f"{text:>7}  ".center(self._layout.cell_width)
 
     def _value_text(self, cell: MeshCell, mark: str, width: int) -> str:
-        """Return the percents behind their mark. A number is its own mark if it is at least the pass mark."""
+        """Return the percent of a cell behind its mark. A number from the pass mark on has no mark."""
         if cell.percent is None:
             return f"{mark:^{self._layout.cell_width}}"
         text = percent_text(cell.percent, self._map.pass_percent) + (" %" if width > 3 else "")
@@ -350,7 +341,7 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
         return self._inked(self._ground(cell), _QUIET_INK if is_quiet else _INKS[cell.state])
 
     def _ground(self, cell: MeshCell) -> str:
-        """Return the colour of a cell: the less of the expected rate, the deeper."""
+        """Return the colour of a cell: the lower its rate, the deeper."""
         if cell.percent is None or cell.state is CellState.PASS:
             return _GROUNDS.get(cell.state, "$background")
         if cell.state is CellState.FAIL:
@@ -375,7 +366,7 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
         return self._cache[key]
 
     def _color(self, ground: str) -> Color:
-        """Return the colour of a ground, as it is on the widget's own."""
+        """Return the colour of a ground, mixed with the widget's own."""
         return (self.visual_style + self._resolve_style(f"on {ground}")).background or Color(0, 0, 0)
 
     @property
@@ -391,14 +382,14 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
 
 
 def percent_text(percent: float, pass_percent: float) -> str:
-    """Return percents as a whole number of at most three digits. One short of a mark never reads as it."""
+    """Return percent as a whole number of at most three digits. A value below a mark is never rounded up to it."""
     is_short = any(percent < mark <= round(percent) for mark in (pass_percent, FAIL_PERCENT))
     value = floor(percent) if is_short else round(percent)
     return str(min(value, _LARGEST))
 
 
 def _first_line(lines: int) -> int:
-    """Return the line of a cell that has its percents: those with the rate below are in the middle."""
+    """Return the line of a cell that shows its percent. The rate is below it."""
     return max((lines - 1) // 2, 0)
 
 

@@ -1,4 +1,4 @@
-"""How large the cells of a mesh's heat map are, and where each is, for a number of hosts and a size. Pure."""
+"""The size and place of each cell of a mesh's heat map, for a number of hosts and a size of the screen. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from enum import Enum
 from typing import Final
 
 HEADER_LINES: Final = 1
-_NEARLY_ALL: Final = 0.75  # of the rows in view, that larger cells are worth scrolling for the rest
-_LARGEST_CELL: Final = (18, 4)  # columns and lines, of a few hosts on a large screen
+_NEARLY_ALL: Final = 0.75  # with this share of the rows in view, larger cells are worth scrolling
+_LARGEST_CELL: Final = (18, 4)  # columns and lines, for a few hosts on a large screen
 _WIDE: Final = 110
 _HUGE: Final = 160
 _TALL: Final = 28
 _LONGEST_NAME: Final = 18
-_LABEL_SHARE: Final = 4  # a row's label has at most this part of the width
-_EVERY: Final = 5  # narrow columns: every fifth has its number
+_LABEL_SHARE: Final = 4  # a row's label takes at most one part in so many of the width
+_EVERY: Final = 5  # of narrow columns, every fifth has its number
 
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """The size of a cell, in characters. `hosts` is how many rows of the matrix share a line of the screen."""
+    """The size of a cell, in characters. `hosts` is the number of rows of the matrix in a line of the screen."""
 
     width: int
     lines: int
@@ -26,7 +26,7 @@ class _Size:
 
 
 class Density(Enum):
-    """How much room a cell has."""
+    """The kind of a cell, by the room that it has."""
 
     RATES = _Size(9, 2)
     """Percent, and the rate below it."""
@@ -46,7 +46,7 @@ class MapLayout:
         density: the kind of cells.
         count: the number of hosts.
         label: the width of the rows' labels, with the gap to the cells.
-        digits: the width of a host's number in its label; 0 where columns have names.
+        digits: the width of a host's number in its label; 0 if columns have names.
         cell_width: the columns of the screen for a cell.
         cell_lines: the lines of the screen for a cell.
     """
@@ -60,7 +60,7 @@ class MapLayout:
 
     @property
     def width(self) -> int:
-        """The columns of the screen for everything."""
+        """The columns of the screen for the whole map."""
         return self.label + self.count * self.cell_width
 
     @property
@@ -70,7 +70,7 @@ class MapLayout:
 
     @property
     def height(self) -> int:
-        """The lines of the screen for everything."""
+        """The lines of the screen for the whole map."""
         return HEADER_LINES + self.lines
 
     def line_of(self, row: int) -> int:
@@ -85,7 +85,7 @@ class MapLayout:
 
 
 def lay_out(names: Sequence[str], density: Density, width: int, height: int = 0) -> MapLayout:
-    """Return the layout of hosts at a density. Cells with rates are larger where there is room for it."""
+    """Return the layout of hosts at a density. Cells with rates grow if there is room."""
     digits = 0 if column_names(names, density) else len(str(len(names)))
     longest = max((len(name) for name in names), default=0)
     name_room = min(longest, _LONGEST_NAME, max(width // _LABEL_SHARE - digits - 1, 4))
@@ -98,7 +98,7 @@ def lay_out(names: Sequence[str], density: Density, width: int, height: int = 0)
 
 
 def choose_layout(names: Sequence[str], width: int, height: int) -> MapLayout:
-    """Return the layout with the largest cells that all fit, or nearly; past that, one that scrolls."""
+    """Return the layout with the largest cells that nearly all fit; if none does, one that scrolls."""
     layouts = {density: lay_out(names, density, width, height) for density in Density}
     for density in (Density.RATES, Density.VALUES, Density.MARKS):
         layout = layouts[density]
@@ -121,7 +121,7 @@ class Arrangement:
 
 
 def arrange(names: Sequence[str], width: int, height: int) -> Arrangement:
-    """Return where the panels leave the map the room for larger cells; `height` is without head and footer."""
+    """Return the place of the panels that leaves the map larger cells; `height` is without head and footer."""
     beside = Arrangement(is_beside=True, panels=60 if width >= _HUGE else 43)
     below = Arrangement(is_beside=False, panels=6 if height < _TALL else 10)
     first, second = (beside, below) if width >= _HUGE else (below, beside)
@@ -142,7 +142,7 @@ def _suits(names: Sequence[str], arrangement: Arrangement, width: int, height: i
 
 
 def column_names(names: Sequence[str], density: Density) -> tuple[str, ...]:
-    """Return what tells the hosts apart, for the head of a column: `01` of `db-01`; none where that is too long."""
+    """Return the part of each name that differs, for the head of a column: `01` of `db-01`; () if too long."""
     room = density.value.width - 1
     if density in {Density.MARKS, Density.OVERVIEW} or not names:
         return ()
@@ -150,7 +150,7 @@ def column_names(names: Sequence[str], density: Density) -> tuple[str, ...]:
         return tuple(names)
     start = _cut_before_digits(names[0], _shared_length(names))
     end = _shared_length([name[::-1] for name in names])
-    while end and names[0][len(names[0]) - end].isalnum():  # `01.lan` of `db-01.lan` loses `.lan`, but no digit
+    while end and names[0][len(names[0]) - end].isalnum():  # `01.lan` of `db-01.lan` loses `.lan`, but not a digit
         end -= 1
     parts = tuple(name[start : len(name) - end] for name in names)
     if len(set(parts)) < len(names) or not all(parts) or max(map(len, parts)) > room:
@@ -159,26 +159,26 @@ def column_names(names: Sequence[str], density: Density) -> tuple[str, ...]:
 
 
 def numbered_columns(count: int, cell_width: int, cursor: int | None) -> str:
-    """Return the line above narrow columns: the number of the first, of every fifth, and of the cursor's."""
-    wanted = [at for at in range(count) if at == 0 or (at + 1) % _EVERY == 0]
-    line = [" "] * (count * cell_width)
-    for at in wanted:
-        _write(line, at * cell_width, str(at + 1))
-    if cursor is not None:
-        text, start = str(cursor + 1), cursor * cell_width
-        # The cursor's number is whole: those that would touch it give way.
-        for at in wanted:
-            begin = at * cell_width
-            if begin - len(text) - 1 <= start <= begin + len(str(at + 1)):
-                _write(line, begin, " " * len(str(at + 1)))
-        _write(line, start, text)
-    return "".join(line)
+    """Return the line above narrow columns: the numbers of the first, every fifth, and the cursor's column.
 
+    Each begins at its column, or further to the left if the line would end before the number.
+    """
+    room = count * cell_width
 
-def _write(line: list[str], at: int, text: str) -> None:
-    at = min(at, len(line) - len(text))
-    if at >= 0:
-        line[at : at + len(text)] = text
+    def place(text: str) -> int:
+        return min((int(text) - 1) * cell_width, room - len(text))
+
+    texts = [str(at + 1) for at in range(count) if at == 0 or (at + 1) % _EVERY == 0]
+    # The last number and the cursor's are whole: numbers that would touch them give way.
+    for text in (*texts[-1:], *([] if cursor is None else [str(cursor + 1)])):
+        start, end = place(text), place(text) + len(text)
+        left = [other for other in texts if place(other) + len(other) < start]
+        right = [other for other in texts if min(place(other), (int(other) - 1) * cell_width - 1) > end]
+        texts = [*left, text, *right]
+    line = ""
+    for text in texts:
+        line = f"{line:<{place(text)}}{text}"
+    return line.ljust(room)
 
 
 def _shared_length(names: Sequence[str]) -> int:
@@ -190,7 +190,7 @@ def _shared_length(names: Sequence[str]) -> int:
 
 
 def _cut_before_digits(name: str, end: int) -> int:
-    """Return where the number begins that a common beginning ends in: `db-1` of `db-11` and `db-12` is `db-`."""
+    """Return the place of the number at the end of a common beginning: `db-1` of `db-11` and `db-12` is `db-`."""
     while end and name[end - 1].isdigit():
         end -= 1
     return end

@@ -4,19 +4,18 @@
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from ...engine.model.plan import SECOND_NS
 from ...engine.results.json_document import DOCUMENT_VERSION, round_known
 from ...mesh.events import CellEnded, CellFailure, HostLost, MeshBegan, MeshEvent, RoundBegan
-from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
+from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Host, MeshPlan
 from ...mesh.reading.comparison import MeshComparison
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from .cell_marks import CellMark, CellScale
-from .mesh_sentences import comparison_lines, finding_words
+from .mesh_verdict import judge_mesh
+from .mesh_words import comparison_lines, finding_words
 
-MeshVerdict = Literal["pass", "short", "fail", "none"]
 CSV_COLUMNS: Final = (
     "group",
     "sender",
@@ -40,25 +39,6 @@ CSV_COLUMNS: Final = (
 )
 
 
-def judge_mesh(
-    matrix: MeshMatrix, findings: Sequence[MeshFinding], pass_percent: float = DEFAULT_PASS_PERCENT
-) -> MeshVerdict:
-    """Return the verdict of a mesh: the worst of its cells.
-
-    `fail` is a cell under half of its expected rate, `short` one under the pass mark, or slower than the others
-    where no rate is expected; losses at the usual rate do not count. `none` is a mesh whose cells have not all
-    been measured, while none is slow.
-    """
-    scale = CellScale(matrix, pass_percent)
-    marks = {scale.mark(cell) for cell in matrix.figures if scale.is_of_expected(cell)}
-    if CellMark.FAIL in marks:
-        return "fail"
-    slow = [each for each in findings if each.code is not MeshFindingCode.HOST_DOWN and each.lost_percent is None]
-    if CellMark.SHORT in marks or slow:
-        return "short"
-    return "pass" if matrix.is_complete else "none"
-
-
 def mesh_json(
     plan: MeshPlan,
     matrix: MeshMatrix,
@@ -68,7 +48,7 @@ def mesh_json(
 ) -> dict[str, Any]:
     """Return a mesh as one document; unknown values are null.
 
-    `comparison` is with the last mesh of the same hosts.
+    `comparison` is the one with the last mesh of the same hosts.
     """
     base = plan.base
     return {
@@ -143,7 +123,7 @@ def finding_json(finding: MeshFinding) -> dict[str, Any]:
 
 
 def start_line(group: str, began: MeshBegan, done: int) -> dict[str, Any]:
-    """Return the first line of a stream; `done` are the cells that an earlier part of the mesh has measured."""
+    """Return the first line of a stream; `done` is the number of cells that earlier sessions have measured."""
     return {
         "type": "mesh_start",
         "schema": DOCUMENT_VERSION,

@@ -1,4 +1,4 @@
-"""A mesh in lines: its head, what it is at, the cell or the host at the cursor, the findings, the legend. Pure."""
+"""A mesh in lines: its head, its activity, the cell or host at the cursor, the findings, the legend. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -11,10 +11,11 @@ from ...mesh.reading import MeshComparison
 from ...presets.diagnosis.finding_words import why_words
 from ..kit.drawing.styles import BAD, GOOD, KEY, MUTED, SHORT
 from ..words import numbers
-from .heat_map import MARKS, percent_text
+from .heat_map import percent_text
 from .map_layout import Density
-from .mesh_sentences import beside_words, comparison_lines, counted_words, failure_words, finding_words, lost_words
-from .mesh_values import CellState, HostFigures, MeshCell, MeshMap, MeshProgress
+from .mesh_state import HostFigures, MeshCell, MeshMap, MeshProgress
+from .mesh_verdict import CellState
+from .mesh_words import beside_words, comparison_lines, counted_words, failure_words, finding_words, lost_words
 
 _MODES: Final = {
     MeshMode.ROUNDS: "pairs in rounds",
@@ -45,7 +46,7 @@ def head_line(progress: MeshProgress) -> Content:
 
 
 def status_line(progress: MeshProgress, *, is_saved: bool = True) -> Content:
-    """Return the line with what runs now; at the end with what came out, or why the mesh broke off."""
+    """Return the line with the cells that run now; at the end the results, or the reason for a break."""
     if progress.problem is not None:
         return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(progress.problem))
     if progress.is_running:
@@ -67,7 +68,7 @@ def status_line(progress: MeshProgress, *, is_saved: bool = True) -> Content:
 
 
 def cell_lines(cell: Cell, shown: MeshCell, hosts: tuple[Host, Host]) -> list[Content]:
-    """Return what is known of a cell: its hosts, its rate with the verdict, why, and the failure."""
+    """Return the details of a cell: its hosts, its rate with the verdict, the finding, and the failure."""
     groups = [host.group for host in hosts]
     between = "" if None in groups else f"   {groups[0]} → {groups[1]}"
     lines = [Content.assemble((f"{cell.sender} → {cell.receiver}", "bold"), (between, MUTED))]
@@ -79,7 +80,7 @@ def cell_lines(cell: Cell, shown: MeshCell, hosts: tuple[Host, Host]) -> list[Co
 
 
 def host_lines(figures: HostFigures, *, is_of_expected: bool) -> list[Content]:
-    """Return the medians of a host: what it sends to the others, and receives from them."""
+    """Return the median rates of a host: to the others, and from them."""
     host = figures.host
     details = "   ".join(text for text in (host.group, host.address) if text)
     of = "of expected" if is_of_expected else "of the median cell"
@@ -93,7 +94,7 @@ def host_lines(figures: HostFigures, *, is_of_expected: bool) -> list[Content]:
 
 
 def finding_lines(findings: Sequence[MeshFinding], *, is_running: bool) -> list[Content]:
-    """Return a sentence for each finding, or that there is none."""
+    """Return a sentence for each finding, or one that there is none."""
     if not findings:
         text = "None so far." if is_running else "No host and no path stands out."
         return [Content.styled(text, MUTED)]
@@ -101,19 +102,19 @@ def finding_lines(findings: Sequence[MeshFinding], *, is_running: bool) -> list[
 
 
 def comparison_contents(comparison: MeshComparison) -> list[Content]:
-    """Return what has changed since an earlier mesh, after an empty line."""
+    """Return the changes since an earlier mesh, after an empty line."""
     first, *changes = comparison_lines(comparison)
     return [Content(""), Content.styled(first, MUTED), *map(Content, changes)]
 
 
 def legend_line(mesh: MeshMap, density: Density) -> Content:
-    """Return what the cells mean."""
+    """Return the meaning of the cells."""
     of = "% of expected" if mesh.scale.has_expected else "% of median"
     mark = percent_text(mesh.pass_percent, mesh.pass_percent)
     if density is Density.OVERVIEW:
         text = "half a character a cell, the slower the stronger; z: marks"
         return Content.assemble((of, MUTED), (f"   {text}", MUTED))
-    passes = "" if density in {Density.VALUES, Density.RATES} else f"{MARKS[CellState.PASS]} from {mark}   "
+    passes = "" if density in {Density.VALUES, Density.RATES} else f"{CellState.PASS.value} from {mark}   "
     states = {state for row in mesh.rows for state in (cell.state for cell in row)}
     entries = [
         f"{passes}▼ under {mark}   ✗ under 50",
@@ -145,7 +146,7 @@ def _running(progress: MeshProgress) -> str:
 
 
 def _counts(progress: MeshProgress) -> str:
-    """Return how many cells are slow or failed, and the hosts that are lost."""
+    """Return the number of cells that are slow or failed, and the hosts that are lost."""
     lost = ", ".join(progress.lost[:_SHOWN_PAIRS])
     return ", ".join(
         text

@@ -1,6 +1,6 @@
 """The screen of a mesh, in progress or stored: the map of its cells, the cell at the cursor, the findings.
 
-A mesh of many hosts has many cells that begin and end: `session_screen` bounds how often they are drawn.
+In a mesh of many hosts cells begin and end all the time: `progress_screen` limits how often they are drawn.
 """
 
 import logging
@@ -29,7 +29,7 @@ from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of
-from ..kit.screens.session_screen import SessionScreen
+from ..kit.screens.progress_screen import ProgressScreen
 from ..kit.widgets.key_footer import KeyFooter
 from ..session.run_exports import ExportFormat
 from .heat_map import HeatMap
@@ -43,7 +43,7 @@ from .mesh_lines import (
     legend_line,
     status_line,
 )
-from .mesh_values import MeshState
+from .mesh_state import MeshState
 from .stored_mesh import StoredMesh, StoredMeshes
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 _FRAME_LINES: Final = 4  # head, status, legend, footer
 _MARKS: Final[Marks] = (
     ("▼ ✗", "a cell below the pass mark; below half of the expected rate"),
-    ("•", "a cell at or above the pass mark, where cells are too small for figures"),
+    ("•", "a cell at or above the pass mark, if cells are too small for figures"),
     ("!", "a cell that was tried and has no result; the panel says why"),
     ("●", "a cell that runs now"),
     ("·", "a cell that was not measured yet"),
@@ -63,7 +63,7 @@ _MARKS: Final[Marks] = (
 )
 
 
-class MeshScreen(SessionScreen):
+class MeshScreen(ProgressScreen):
     """One mesh.
 
     Args:
@@ -100,7 +100,7 @@ class MeshScreen(SessionScreen):
 
     @dataclass
     class Compared(Message):
-        """The mesh was compared with the last one of the same hosts; None where there is none."""
+        """The mesh was compared with the last one of the same hosts; None if there is none."""
 
         comparison: MeshComparison | None
 
@@ -165,7 +165,7 @@ class MeshScreen(SessionScreen):
     async def _find_comparison(self, meshes: StoredMeshes) -> None:
         try:
             self.post_message(self.Compared(await to_thread(meshes.compare, self._mesh.matrix)))
-        except LinkgaugeError as error:  # a mesh of before that cannot be read is no problem of this one
+        except LinkgaugeError as error:  # an earlier mesh that cannot be read is not a problem of this one
             _log.debug("mesh %s cannot be compared: %s", self._mesh.group, error)
 
     async def _find_run(self, history: RunLog, run_id: str) -> None:
@@ -177,13 +177,13 @@ class MeshScreen(SessionScreen):
     # Message handlers.
 
     def take(self, event: "MeshUpdate") -> None:
-        """Note what happened, and what came out of a cell."""
+        """Take in an event, and the result of its cell."""
         self._mesh.feed(event.event, event.figure)
         if isinstance(event.event, MeshBegan) and self._session is not None:
             self._mesh.load(self._session.matrix, self._session.findings)  # with the results of earlier sessions
 
     def finish(self, problem: str | None) -> None:
-        """Note the end: every cell was tried, the mesh was stopped, or it failed."""
+        """Note the end: every cell has ended, the mesh was stopped, or it failed."""
         if self._session is not None:
             self._mesh.findings = tuple(self._session.findings)
         self._mesh.end(problem or self._mesh.problem)
@@ -219,7 +219,7 @@ class MeshScreen(SessionScreen):
         self.report(message.text, "run log")
 
     def on_resize(self, event: Resize) -> None:
-        """Put the panels beside the map or below it, whichever leaves the map more room."""
+        """Put the panels beside the map or below it, where they leave the map more room."""
         self._arrange(event.size.width, event.size.height)
 
     # Drawing.
@@ -276,7 +276,7 @@ class MeshScreen(SessionScreen):
         panels.styles.height = "100%" if arrangement.is_beside else arrangement.panels
 
     def _sort(self) -> None:
-        """Order the hosts by what came out once the mesh is complete, unless a person chose; else as given."""
+        """Order the hosts by their results once the mesh is complete, or as the user chose; else as given."""
         is_by_results = self._mesh.progress().is_complete if self._is_sorted is None else self._is_sorted
         can_be = is_by_results and not self._mesh.is_running and bool(self._mesh.figures)
         self._mesh.order = order_hosts(self._mesh.matrix) if can_be else None
@@ -323,7 +323,7 @@ class MeshScreen(SessionScreen):
         self.query_one(HeatMap).show_next_density()
 
     def action_order(self) -> None:
-        """Order the hosts by what came out, or as they were given."""
+        """Order the hosts by their results, or as they were given."""
         if self._mesh.is_running:
             self.notify("Hosts can be ordered when the mesh is over.", title="order")
             return
@@ -341,7 +341,7 @@ class MeshScreen(SessionScreen):
             self._show_progress()
 
     def action_export(self) -> None:
-        """Export the runs; the HTML report is that of the mesh."""
+        """Export the runs; the HTML report shows the mesh."""
         services, meshes, group = self._services, self._meshes, self._mesh.group
 
         def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
@@ -367,7 +367,7 @@ class MeshScreen(SessionScreen):
 async def open_stored_mesh(
     screen: ActionScreen, services: StoredServices, meshes: StoredMeshes, group: str
 ) -> None:
-    """Open a stored mesh with its figures. Show why it cannot be opened.
+    """Open a stored mesh with its figures, or show why that fails.
 
     Args:
         screen: The screen to return to.

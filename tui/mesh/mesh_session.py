@@ -1,35 +1,125 @@
 """A mesh in progress: its cells recorded as runs, its findings after each round, its slow cells measured once more.
 
-What the hosts report comes as events of the coordinator. This adds what each cell's figure is.
+The hosts' reports are events of the coordinator. The session adds the figure of each cell. Dask is imported here,
+when a mesh begins, and by no other command.
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.errors import ClusterError
+from ...engine.model.errors import ClusterError, PlanError, RunLogError, UnknownLineRate, UsageError
+from ...engine.model.host_info import NicInfo
+from ...engine.results.run_log import RunLog
+from ...engine.results.run_log.process_locks import FOLDER, claimed
 from ...mesh.events import CellEnded, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell, Host, cells_of_host
 from ...mesh.reading import cells_to_recheck, find_faults
+from ...presets.auto_select import select_preset
+from ...presets.catalog import Catalog
+from ...presets.expectation import find_expectation
+from ...presets.sending_rate import expected_rate_bit_s
+from ..session.storage import open_data_dir
 from .cell_recorder import CellRecorder
 from .mesh_spec import MeshSpec
-from .stored_mesh import with_isolated
+from .stored_mesh import load_matrix, measured_figures, save_mesh, with_isolated
 
 if TYPE_CHECKING:
-    from ...mesh.coordinator import Mesh
+    from ...mesh.coordinator import FindRate, Mesh
     from ...mesh.over_ssh.ssh_mesh import SshMesh
 
 _SHORT_READING_S: Final = 0.05
-_READING_SHARE: Final = 0.05  # of the time: a thousand hosts take seconds, and have a thousand rounds
+_READING_SHARE: Final = 0.05  # of the time: for a thousand hosts it takes seconds, in each of a thousand rounds
+
+
+@asynccontextmanager
+async def open_mesh_session(spec: MeshSpec, catalog: Catalog, log: RunLog | None) -> AsyncGenerator["MeshSession"]:
+    """Connect to the hosts of a mesh, store its definition, and yield its session; the block ends all of it.
+
+    Args:
+        spec: the tests and the hosts. Cells with a result from an earlier session are not measured again.
+        catalog: the presets to choose from.
+        log: the run log; None if the mesh is not stored.
+
+    Raises:
+        ClusterError: fewer than two hosts can be used, or the scheduler does not answer.
+        RunLogError: the definition cannot be written.
+        PlanError: the hosts cannot be a mesh.
+        UsageError: another process measures this mesh.
+    """
+    group = spec.plan.group
+    with claimed(open_data_dir() / FOLDER, group) if log is not None else nullcontext(True) as is_ours:
+        if not is_ours:
+            raise UsageError(f"{group} is being measured by another process; wait until it has ended")
+        done = measured_figures(load_matrix(log, spec).figures.values())
+        async with _open_mesh(spec, [figure.cell for figure in done], _rate_finder(spec, catalog)) as (mesh, begun):
+            if log is not None:
+                save_mesh(begun)
+            recorder = CellRecorder(begun.plan, begun.judging(catalog), log)
+            session = MeshSession(mesh, begun, recorder, earlier=done)
+            try:
+                yield session
+            finally:
+                if log is not None:
+                    try:
+                        save_mesh(session.spec.with_failures(session.matrix.figures))
+                    except RunLogError as error:  # the results are there all the same, and the user sees them
+                        session.report(str(error))
+
+
+def _rate_finder(spec: MeshSpec, catalog: Catalog) -> "FindRate | None":
+    """Return a function that finds the rate of datagrams for two interfaces; None if the mesh needs none."""
+    base = spec.plan.base
+    if not base.workload.is_datagram or base.settings.rate_bit_s is not None:
+        return None
+
+    def find_rate(first: NicInfo | None, second: NicInfo | None) -> int:
+        try:
+            selection = select_preset(catalog, first, second, line_rate_bit_s=spec.variant.line_rate_bit_s)
+        except UnknownLineRate as error:
+            raise PlanError("--rate", "none", f"{error.reason}; give one for datagrams, such as 1G") from error
+        variant = selection.adapt(spec.variant)
+        find = partial(find_expectation, selection.preset, workload=base.workload, variant=variant)
+        rate = expected_rate_bit_s(base.settings, find)
+        if rate is None:
+            raise PlanError("--rate", "none", f"{selection.preset.id} has none for datagrams; give one, such as 1G")
+        return rate
+
+    return find_rate
+
+
+@asynccontextmanager
+async def _open_mesh(
+    spec: MeshSpec, done: Collection[Cell], find_rate: "FindRate | None"
+) -> AsyncGenerator[tuple["Mesh | SshMesh", MeshSpec]]:
+    """Open a mesh; yield it, and its spec with the known hosts."""
+    if spec.scheduler is None:
+        from ...mesh.over_ssh.ssh_mesh import open_ssh_mesh
+
+        begun = spec.begin(spec.hosts)
+        async with open_ssh_mesh(
+            begun.plan, remote_python=spec.remote_python, done=done, find_rate=find_rate
+        ) as ssh_mesh:
+            yield ssh_mesh, begun
+        return
+    from ...mesh.cluster import connect_cluster
+    from ...mesh.coordinator import open_mesh
+
+    async with connect_cluster(spec.scheduler, spec.hosts) as cluster:
+        begun = spec.begin(spec.hosts or cluster.hosts)
+        async with open_mesh(begun.plan, cluster, done=done, find_rate=find_rate) as mesh:
+            yield mesh, begun
 
 
 @dataclass(frozen=True, slots=True)
 class MeshUpdate:
-    """What has happened in a mesh, and the result of the cell whose run ended; None for any other event.
+    """An event of a mesh, with the result of the cell if it is the end of a cell.
 
-    A host that is lost leaves several cells without a result: the matrix has them.
+    A lost host leaves several cells without a result: the matrix has them.
     """
 
     event: MeshEvent
@@ -55,8 +145,8 @@ class MeshSession:
 
         Args:
             mesh: the coordinator's mesh.
-            spec: what it measures.
-            recorder: what makes a cell's result of its run.
+            spec: its tests and hosts.
+            recorder: stores the runs, and makes the cells' results.
             earlier: the results of earlier sessions of this mesh.
             clock: counts seconds.
         """
@@ -76,9 +166,9 @@ class MeshSession:
 
     @property
     def findings(self) -> tuple[MeshFinding, ...]:
-        """The slow hosts and paths, as of the last round that is over.
+        """The slow hosts and paths, as of the last round that has ended.
 
-        Of so many hosts that it takes long to find them, as of one not long before, and at the end of all.
+        With so many hosts that the search takes long, they are as of an earlier round; at the end, of all.
         """
         if self._findings is None:
             began = self._clock()
@@ -119,17 +209,17 @@ class MeshSession:
                     if not isinstance(event, MeshEnded):
                         yield self._take(event)
                 self.spec = replace(self.spec, has_rechecks_left=self._lacks_any(cells))
-            except ClusterError as error:  # every cell has its result already
+            except ClusterError as error:  # every cell already has a result
                 ended = replace(ended, detail=f"slow cells were not measured again: {error}")
         self._findings = None
         yield MeshUpdate(ended)
 
     def _lacks_any(self, cells: Sequence[Cell]) -> bool:
-        """Return whether a cell that was to be measured again has no result of that."""
+        """Return whether a cell that was to be measured again lacks that result."""
         return any(self._figures[cell].isolated_run_id is None for cell in cells)
 
     def _take(self, event: MeshEvent) -> MeshUpdate:
-        """Take an event in; return it with the result that it brought."""
+        """Take an event in; return it with the result that it brings."""
         match event:
             case MeshBegan(plan):
                 self._hosts = _joined(self.spec.plan.hosts, plan.hosts)
@@ -149,7 +239,7 @@ class MeshSession:
         return MeshUpdate(event)
 
     def _figure(self, event: CellEnded) -> CellFigure:
-        """Return the result of a cell; where it was measured before, with what it is alone."""
+        """Return the result of a cell; if it was measured before, that result with the rate alone."""
         figure, before = self._recorder.record(event), self._figures.get(event.cell)
         if not self._recorder.is_again(event) or before is None or before.value is None:
             return figure
@@ -157,7 +247,7 @@ class MeshSession:
 
 
 def _joined(given: tuple[Host, ...], known: tuple[Host, ...]) -> tuple[Host, ...]:
-    """Return the given hosts with what is known of them now, and those that were not given."""
+    """Return the given hosts as they are known now, and after them the hosts that were not given."""
     by_name = {host.name: host for host in known}
     names = {host.name for host in given}
     return (*(by_name.get(host.name, host) for host in given), *(host for host in known if host.name not in names))

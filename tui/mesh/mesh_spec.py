@@ -1,6 +1,6 @@
-"""What a mesh is asked to be: its tests, its hosts and how to reach them, and how its cells are judged.
+"""The request for a mesh: its tests, its hosts and the way to them, and how its cells are judged.
 
-The command makes a `MeshSpec`. Everything below it takes it, and the file of a stored mesh has one.
+The command makes a `MeshSpec`, everything below takes it, and the file of a stored mesh has it.
 """
 
 import json
@@ -25,7 +25,7 @@ from ..session.run_spec import Judging
 
 @dataclass(frozen=True, slots=True)
 class EmulatedHosts:
-    """Hosts that this machine emulates for a mesh, so that a mesh that is resumed has the same ones.
+    """Hosts that this machine emulates for a mesh. A mesh that is resumed has the same ones.
 
     Args:
         preset: the preset of each host's link.
@@ -41,20 +41,20 @@ class EmulatedHosts:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return what `to_json` made. Raises PlanError."""
+        """Return the hosts that `to_json` has written. Raises PlanError."""
         try:
             return decode(cls, json.loads(text))
         except (ValueError, DecodeError) as error:
             raise PlanError("--emulated", repr(text), "linkgauge gives it to itself") from error
 
     def to_json(self) -> str:
-        """Return it as an argument of a command."""
+        """Return the hosts as an argument of a command."""
         return json.dumps(encode(self))
 
 
 @dataclass(frozen=True, slots=True)
 class FailedCell:
-    """A cell without a result, and why."""
+    """A cell without a result, and its failure."""
 
     sender: str
     receiver: str
@@ -63,17 +63,17 @@ class FailedCell:
 
 @dataclass(frozen=True, slots=True)
 class MeshSpec:
-    """A mesh as it was asked for, and what is left of it to do: enough to resume it, and to show it.
+    """A mesh as the user asked for it, and its state: enough to resume it, and to show it.
 
     Args:
-        plan: what it measures. Without hosts these are all workers of the scheduler.
+        plan: its tests and hosts. Without hosts they are all workers of the scheduler.
         scheduler: the address of the Dask scheduler whose workers are the hosts; None for hosts that ssh reaches.
-        remote_python: the Python of those; None for the usual one.
+        remote_python: the Python of hosts that ssh reaches; None for the usual one.
         variant: the options of the preset's link.
         pass_percent: the pass mark in percent of the expected rate.
         failures: the cells without a run.
-        emulated: the hosts, where this machine emulates them.
-        has_rechecks_left: whether the slow cells are still to be measured again, alone.
+        emulated: the hosts, if this machine emulates them.
+        has_rechecks_left: whether slow cells must still be measured again, alone.
     """
 
     plan: MeshPlan
@@ -87,11 +87,11 @@ class MeshSpec:
 
     @property
     def hosts(self) -> tuple[Host, ...]:
-        """The hosts that it names. Their addresses are those of an earlier session, and are found anew."""
+        """The hosts that it names, without the addresses of an earlier session: they are found anew."""
         return tuple(replace(host, address=None) for host in self.plan.hosts)
 
     def judging(self, catalog: Catalog) -> Judging:
-        """Return what its cells are compared with. Raises UnknownPreset."""
+        """Return the preset and the pass mark for its cells. Raises UnknownPreset."""
         preset = self.plan.preset and (catalog if self.plan.preset == AUTO else catalog.find(self.plan.preset))
         return Judging(preset or None, self.variant, self.pass_percent)
 
@@ -105,7 +105,7 @@ class MeshSpec:
         )
 
     def is_over(self, matrix: MeshMatrix) -> bool:
-        """Return whether nothing is left to measure where these are the results so far."""
+        """Return whether nothing is left to measure after these results."""
         return matrix.is_complete and not self.has_rechecks_left
 
     def with_failures(self, figures: Mapping[Cell, CellFigure]) -> "MeshSpec":

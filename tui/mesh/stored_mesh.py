@@ -1,7 +1,7 @@
 """Meshes on disk: the definition in a small file next to the run log, and the results so far from both.
 
 Each run of a mesh is in the run log like any other run, with the mesh's name as its group. The file also has the
-reasons why cells without a run have none.
+failures of the cells without a run.
 """
 
 import logging
@@ -48,8 +48,8 @@ def find_mesh(text: str) -> MeshSpec:
 def find_previous(spec: MeshSpec) -> Iterator[MeshSpec]:
     """Yield the earlier meshes of the same hosts, tests and mode, the newest first.
 
-    Emulated hosts are the same if their links are. Definitions that cannot be read are passed over. Of many the
-    newest are looked at.
+    Emulated hosts are the same if their links are. It skips definitions that cannot be read, and looks only at the
+    newest of many.
     """
     plan = spec.plan
     hosts = {host.name for host in plan.hosts}
@@ -67,9 +67,9 @@ def find_previous(spec: MeshSpec) -> Iterator[MeshSpec]:
 
 
 def compare_with_previous(log: RunLog, spec: MeshSpec, matrix: MeshMatrix) -> "MeshComparison | None":
-    """Return a mesh against the last one of the same hosts; None where there is none, or no cell that both have.
+    """Return a mesh against the last one of the same hosts; None if there is none, or none has a cell of this one.
 
-    One that is not complete counts only where none of the last few is. Raises RunLogError.
+    An incomplete mesh counts only if the last few are all incomplete. Raises RunLogError.
     """
     from ...mesh.reading import compare_meshes  # here: the list of runs needs this module as well
 
@@ -91,7 +91,7 @@ def mesh_names() -> list[str]:
 def load_matrix(log: RunLog | None, spec: MeshSpec) -> MeshMatrix:
     """Return the results of a mesh so far.
 
-    A cell has its newest run that measured something, else its failure. Raises RunLogError.
+    The result of a cell is its newest run that measured something, else its failure. Raises RunLogError.
     """
     plan = spec.plan
     figures = {
@@ -111,7 +111,7 @@ def measured_figures(figures: Iterable[CellFigure]) -> list[CellFigure]:
 
 
 def _stored_figures(log: RunLog, plan: MeshPlan) -> dict[Cell, CellFigure]:
-    """Return the results that the runs of a group have, each with what its cell was alone."""
+    """Return the results of the runs of a group, each with the result of its cell alone, if there is one."""
     together: dict[Cell, CellFigure] = {}
     alone: dict[Cell, CellFigure] = {}
     for row in log.runs_of_group(plan.group):  # the newest first
@@ -132,13 +132,13 @@ def _stored_figures(log: RunLog, plan: MeshPlan) -> dict[Cell, CellFigure]:
 
 
 def with_isolated(figure: CellFigure, alone: CellFigure) -> CellFigure:
-    """Return the result of a cell with what it was when it was measured again alone."""
+    """Return the result of a cell with its later result alone."""
     return replace(figure, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id, isolated_loss=alone.loss)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMesh:
-    """A mesh of the run log: its figures, what they show, and the pass mark of its cells in percent."""
+    """A mesh of the run log: its figures, its findings, and the pass mark of its cells in percent."""
 
     matrix: MeshMatrix
     findings: tuple[MeshFinding, ...]
@@ -160,7 +160,7 @@ class StoredMeshes:
         return StoredMesh(matrix, find_faults(matrix), definition.pass_percent)
 
     def compare(self, matrix: MeshMatrix) -> "MeshComparison | None":
-        """Return what has changed since the last mesh of the same hosts; None where there is none."""
+        """Return the changes since the last mesh of the same hosts; None if there is none."""
         return compare_with_previous(self._log, find_mesh(matrix.group), matrix)
 
     def write_report(self, group: str, path: Path) -> Path:

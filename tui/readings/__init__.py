@@ -1,5 +1,5 @@
 """What the gauges, plots and panels of a run show, as values; neither Textual nor Rich.
 
-`live_readings` are views over the meter of a run, live or stored; `instrument_values` are the frozen values of
-one frame; `plot_axes`, `setting_steps` and `load_step_values` belong to them.
+`live_readings` is a view over the meter of a run, `cockpit_snapshot` is all that the screen shows at one moment.
+`instrument_values` and `plot_values` are the values of gauges and plots, `setting_steps` the steps of the keys.
 """

@@ -1,10 +1,8 @@
-"""The values of the instruments and the columns of the plot: no connection, clock or widget.
+"""The values of the instruments: no connection, clock or widget.
 
 Pure. `None` is unknown. Rates are bits per second, loads percent.
 """
 
-from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
@@ -13,11 +11,10 @@ from ...engine.model.events import ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction, End, Plan
 from ...engine.results.counter_sums import percent_of
-from ...engine.results.summary import DatagramSummary, Summary
-from ...engine.results.sums.traces import PlotPeriod, PlotPoint
+from ...engine.results.responsiveness.result import Responsiveness
+from ...engine.results.summary import DatagramSummary
 from ..words import numbers
 from ..words.numbers import RateScale, RateUnit
-from ..words.summary import period_bit_s
 
 
 class Phase(Enum):
@@ -28,6 +25,11 @@ class Phase(Enum):
     RUNNING = auto()
     STOPPING = auto()
     DONE = auto()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a run is being opened, active or stopping."""
+        return self in {Phase.STARTING, Phase.RUNNING, Phase.STOPPING}
 
 
 class PlotContent(Enum):
@@ -58,7 +60,7 @@ def plot_contents(plan: Plan) -> tuple[PlotContent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RunProblem:
-    """The reason for a missing run: a short status, a title, and a text with the remedy."""
+    """Why there is no run: a short status, a title, and a text with the remedy."""
 
     status: str
     title: str
@@ -67,9 +69,9 @@ class RunProblem:
 
 @dataclass(frozen=True, slots=True)
 class DatagramReading:
-    """The datagrams of a direction: those of the last second, and all of the period or of the run.
+    """The datagrams of a direction: those of the last second, and all of the period or the run.
 
-    `packets_s` and `now` are of the last second, after a run of the whole; None where nothing is known.
+    `packets_s` and `now` are of the last second, or after a run of the whole run. None is unknown.
     """
 
     direction: Direction
@@ -93,8 +95,15 @@ def peak_above(expected: ExpectedRate | None, peak: ExpectedRate | None) -> Expe
     return peak if peak and expected and peak.bit_s > expected.bit_s else None
 
 
+def flow_scale(units: RateUnit, unit_bit_s: float, response_bits: int | None) -> RateScale:
+    """Return the unit of rates as high as `unit_bit_s`; with `response_bits`, transactions a second."""
+    if response_bits is not None:
+        return RateScale("trans/s", response_bits)
+    return numbers.rate_scale(units, unit_bit_s)
+
+
 class FlowRate(NamedTuple):
-    """The rate of a direction, or of both together, the expected one, and the latency of its transactions.
+    """The rate of a direction or of both together, the expected rate, and the latency of its transactions.
 
     `margin_percent` is half of the 95 % interval of a mean rate.
     """
@@ -107,14 +116,14 @@ class FlowRate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FlowReading:
-    """A gauge's values: the rate of a direction, or of both together (duplex), and the expected rate.
+    """A gauge's values: the rate of a direction or of both together (duplex), and the expected rate.
 
     `peak` is the link's best expected rate with any number of sessions. `margin_percent` is half of the 95 %
-    interval of a mean rate. For a gauge of transactions, `response_bits` is the payload of each, and `latency`
-    summarizes them. Gauges beside each other have one unit, that of the highest of these rates: `least_unit_bit_s`.
-    UDP has `datagrams`. `source` says what is shown in place of received payload, if an iperf3 has not reported
-    yet. `full_bit_s` is the rate at the end of the bar and at the top of the plot; 0 while it is unknown. One that
-    is not `is_judged` is of a run without a verdict, because it was cut short or broke off.
+    interval of a mean rate. A gauge of transactions has the payload of each, `response_bits`, and their `latency`.
+    Gauges side by side have one unit: `least_unit_bit_s` is the rate that sets it. UDP has `datagrams`. While an
+    iperf3 has not reported what it received, `source` says what is shown instead. `full_bit_s` is the rate at the
+    end of the bar and at the top of the plot; 0 while it is unknown. A run that was cut short or broke off has no
+    verdict: its gauge is not `is_judged`.
     """
 
     direction: Direction
@@ -141,16 +150,14 @@ class FlowReading:
 
     @property
     def unit_bit_s(self) -> float:
-        """The rate that sets the unit: the expected, whose digits a larger unit would cut, else the highest."""
+        """The rate that sets the unit: the expected one, which a larger unit would cut, or else the highest."""
         rates = [rate.bit_s for rate in (self.expected, self.peak) if rate is not None]
         return max(rates) if rates else self.highest_bit_s
 
     @property
     def scale(self) -> RateScale:
         """The unit of the gauge's rates; transactions have a scale of their own."""
-        if self.response_bits is not None:
-            return RateScale("trans/s", self.response_bits)
-        return numbers.rate_scale(self.units, max(self.unit_bit_s, self.least_unit_bit_s))
+        return flow_scale(self.units, max(self.unit_bit_s, self.least_unit_bit_s), self.response_bits)
 
     def number(self, bit_s: float | None, places: int | None = None) -> str:
         """Return a rate without its unit, on the gauge's scale."""
@@ -188,7 +195,7 @@ class LatencyReading:
 
 @dataclass(frozen=True, slots=True)
 class CpuReading:
-    """The CPU load of one end; `cores` are percents, core numbers are the kernel's."""
+    """The CPU load of one end. `cores` are percents; core numbers are the kernel's."""
 
     end: End
     host_percent: float | None = None
@@ -222,61 +229,27 @@ class ChangeMark:
     label: str
 
 
-def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:
-    """Return the mean rate of each period without warm-up, as the run is judged by; None without samples.
+class StepState(Enum):
+    """Whether a step of the test is over, in progress, to come, or was left out because the test ended early."""
 
-    A summary joins successive periods that have the same settings.
-    """
-    summarized = summary.periods if summary is not None else ()
-    averages: list[float | None] = []
-    at = -1
-    for number, period in enumerate(periods):
-        at += number == 0 or period.settings != periods[number - 1].settings
-        is_known = at < len(summarized) and summarized[at].settings == period.settings
-        averages.append(period_bit_s(summarized[at]) if is_known else None)
-    return averages
+    DONE = auto()
+    NOW = auto()
+    TO_COME = auto()
+    LEFT_OUT = auto()
 
 
 @dataclass(frozen=True, slots=True)
-class PlotColumn:
-    """The rates of each direction that carries payload at a time, and whether it is warm-up."""
+class LoadStep:
+    """A step of the test: the load in a direction, or the idle link (None)."""
 
-    rates: tuple[tuple[Direction, float], ...]
-    warmup: bool
-
-
-def plot_columns(periods: Sequence[PlotPeriod], span_s: float, width: int) -> list[PlotColumn | None]:
-    """Return the columns of a plot that is `span_s` long; None for a column without data."""
-    columns: list[PlotColumn | None] = [None] * width
-    step_s = span_s / max(width, 1)
-    for period in periods:
-        for flow in period.settings.direction.flows:
-            points = period.points.get(flow, [])
-            if not points:
-                continue
-            ends = [point.at_s for point in points]
-            first = max(int(period.from_s / step_s), 0)
-            last = min(int((ends[-1] - 1e-9) / step_s), width - 1)
-            for x in range(first, last + 1):
-                if (mean := _within(points, ends, x * step_s, (x + 1) * step_s)) is not None:
-                    columns[x] = _add_direction(columns[x], flow, mean, period)
-    return columns
+    direction: Direction | None
+    state: StepState
 
 
-def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: float) -> tuple[float, bool] | None:
-    """Return the mean rate of the points that end in a column, else that of the point that covers it."""
-    start, stop = bisect_left(ends, from_s + 1e-9), bisect_left(ends, until_s + 1e-9)
-    inside = points[start : max(stop, start + 1)]
-    if not inside:
-        return None
-    return sum(p.bit_s for p in inside) / len(inside), inside[-1].warmup
+@dataclass(frozen=True, slots=True)
+class ResponsivenessReading:
+    """The steps of a responsiveness test in their order, and its results so far; None before the first."""
 
-
-def _add_direction(
-    before: PlotColumn | None, flow: Direction, mean: tuple[float, bool], period: PlotPeriod
-) -> PlotColumn:
-    """Add a direction to a column; a column in which a period begins belongs to that period."""
-    bit_s, warmup = mean
-    others = () if before is None else tuple(r for r in before.rates if r[0] is not flow)
-    flows = period.settings.direction.flows
-    return PlotColumn((*(r for r in others if r[0] in flows), (flow, bit_s)), warmup)
+    steps: tuple[LoadStep, ...]
+    result: Responsiveness | None
+    is_over: bool

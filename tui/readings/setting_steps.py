@@ -6,6 +6,7 @@ from typing import Final
 
 from ...engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from ...engine.model.workload import Workload, all_workloads
+from ...engine.results.responsiveness.plan import responsiveness_plan
 from ..words.numbers import KIB
 
 SESSION_STEPS: Final = (1, 2, 3, 5, 8, 10, 16, 32, 64, 128)
@@ -19,9 +20,9 @@ _FIRST_GRANTED_BYTES: Final = 128 * KIB  # net.ipv4.tcp_rmem, the middle value
 
 
 def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | None:
-    """Return the next step above (`by` 1) or below (`by` -1) a value; the value itself at the end.
+    """Return the next step above (`by` 1) or below (`by` -1) a value. At the end, return the value itself.
 
-    None sorts below every number.
+    None is below every number.
     """
     at = -1 if value is None else value
     order = sorted(-1 if step is None else step for step in steps)
@@ -33,8 +34,8 @@ def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | 
 def next_window(window_bytes: int | None, by: int, used_bytes: int | None) -> int | None:
     """Return the next larger (`by` 1) or smaller (`by` -1) window.
 
-    From `auto` it goes up from the window in use, which is what the kernel grants at first on Linux or more: a
-    step to the smallest window would throttle the test.
+    From `auto` it goes up from the window in use, or from what Linux grants at first if that is larger. A step to
+    the smallest window would throttle the test.
     """
     if window_bytes is None and by > 0:
         start_bytes = max(used_bytes or 0, _FIRST_GRANTED_BYTES)
@@ -57,16 +58,16 @@ def next_direction(value: Direction) -> Direction:
 
 
 def next_workload(value: Workload, is_possible: Callable[[Workload], bool] = lambda _: True) -> Workload:
-    """Return the next workload that is possible; after the last, the first. Without any it stays as it is."""
+    """Return the next possible workload; after the last, the first. If none is possible, it stays as it is."""
     order = all_workloads()
     at = order.index(value)
     return next(filter(is_possible, (*order[at + 1 :], *order[:at])), value)
 
 
 def next_rate(bit_s: int | None, expected_bit_s: int | None, by: int) -> int | None:
-    """Return the next higher (`by` 1) or lower (`by` -1) rate of datagrams; None is no limit, above all others.
+    """Return the next higher (`by` 1) or lower (`by` -1) rate of datagrams; None, the highest, means no limit.
 
-    The expected rate is a step of its own. The steps end with the first that is at least twice as high.
+    The expected rate is a step of its own. The last step is the first one of at least twice the expected rate.
     """
     steps = RATE_STEPS
     if expected_bit_s is not None:
@@ -87,7 +88,7 @@ def next_datagram(datagram_bytes: int | None) -> int | None:
 
 
 def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
-    """Return a plan with another workload, its default sizes, and without what only the former one has."""
+    """Return a plan with another workload and its default sizes, without options that only the former one has."""
     settings, socket = plan.settings, plan.socket
     if workload.is_datagram:
         settings, socket = replace(settings, window_bytes=None), replace(socket, congestion=None, mss_bytes=None)
@@ -108,4 +109,18 @@ def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
         rate_bit_s=plan.rate_bit_s if has_rate_limit else None,
         bytes_limit=None if workload.is_datagram else plan.bytes_limit,
         client_port=None if workload.is_datagram or workload.opens_connections else plan.client_port,
+    )
+
+
+def load_plan(plan: Plan) -> Plan:
+    """Return the plan of a responsiveness test in place of the user's plan.
+
+    Every such test has the same settings. The options of sockets, the cores and a limit of the rate are kept.
+    """
+    return replace(
+        responsiveness_plan(socket=plan.socket),
+        rate_bit_s=plan.rate_bit_s,
+        workers=plan.workers,
+        near_cores=plan.near_cores,
+        far_cores=plan.far_cores,
     )

@@ -16,8 +16,9 @@ from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell
 from ...mesh.reading.comparison import MeshComparison
 from ...presets.diagnosis.finding_words import why_words
-from ..mesh.cell_marks import CellMark, CellScale, legend
-from ..mesh.mesh_sentences import (
+from ..mesh.mesh_spec import MeshSpec
+from ..mesh.mesh_verdict import CellScale, CellState, legend
+from ..mesh.mesh_words import (
     comparison_lines,
     conclusion_lines,
     counted_words,
@@ -25,7 +26,6 @@ from ..mesh.mesh_sentences import (
     headline,
     value_words,
 )
-from ..mesh.mesh_spec import MeshSpec
 from ..mesh.stored_mesh import find_mesh, load_matrix
 from ..session.storage import data_dir
 from ..words import numbers
@@ -33,11 +33,11 @@ from .html import render
 
 _COLUMNS: Final = ("from", "to", "result", "of expected", "beside others", "why", "run")
 _CLASSES: Final = {
-    CellMark.GOOD: "good",
-    CellMark.SHORT: "slow",
-    CellMark.FAIL: "bad",
-    CellMark.NO_RESULT: "absent",
-    CellMark.WAITING: "waiting",
+    CellState.PASS: "good",
+    CellState.SHORT: "slow",
+    CellState.FAIL: "bad",
+    CellState.NO_RESULT: "absent",
+    CellState.WAITING: "waiting",
 }
 _MOST_NUMBERS: Final = 16  # more columns do not fit on a page with their numbers
 
@@ -128,9 +128,9 @@ def _map_row(matrix: MeshMatrix, scale: CellScale, order: Sequence[str], number:
 def _map_cell(matrix: MeshMatrix, scale: CellScale, cell: Cell, has_number: bool) -> _MapCell:
     if cell.sender == cell.receiver:
         return _MapCell("", "", "self")
-    figure, mark = matrix.figures.get(cell), scale.mark(cell)
+    figure, mark = matrix.figures.get(cell), scale.state(cell)
     words = "not measured" if figure is None else figure_words(figure)
-    character = "" if mark is CellMark.GOOD else mark.value
+    character = "" if mark is CellState.PASS else mark.value
     text = f"{scale.number(cell)} {character}".strip() if has_number else character
     return _MapCell(text, f"{cell.sender} to {cell.receiver}: {words}", _CLASSES[mark])
 

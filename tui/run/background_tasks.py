@@ -1,4 +1,4 @@
-"""Background work of the cockpit, and the messages that it posts. The tasks change no state themselves."""
+"""The cockpit's background tasks, and the messages that they post. The tasks themselves change no state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ...presets.auto_select import PresetSelection
 from ...presets.preset import Preset
 from ..kit.screens.base_screen import internal_error_text
 from ..readings.instrument_values import RunProblem
-from ..session.run_handle import RunHandle
+from ..session.run_session import RunSession
 from .run_services import RunServices
 
 
@@ -24,7 +24,7 @@ from .run_services import RunServices
 class RunOpened(Message):
     """A run is open; its events follow."""
 
-    run: RunHandle
+    run: RunSession
 
 
 @dataclass
@@ -45,7 +45,8 @@ class RunEnded(Message):
 class FarAnswered(Message):
     """The far end has sent its description.
 
-    `selection` is the preset by both ends' interfaces, if it was requested; `problem` why there is none.
+    `selection` is the preset that both ends' interfaces have selected, if one was requested. If they have selected
+    none, `problem` says why.
     """
 
     info: HostInfo
@@ -55,14 +56,14 @@ class FarAnswered(Message):
 
 @dataclass
 class StartFailed(Message):
-    """The far end cannot be used, or the run could not be opened. `wants_key`: only a key is missing."""
+    """The far end cannot be used, or the run could not be opened. `wants_key`: only its key is missing."""
 
     problem: RunProblem
     wants_key: bool = False
 
     @classmethod
     def from_error(cls, error: BaseException | None) -> Self:
-        """Return the message for an error; the text of a LinkgaugeError is already written for people."""
+        """Return the message for an error. The text of a LinkgaugeError is written for the user already."""
         if isinstance(error, PeerError):
             problem = RunProblem("NOT CONNECTED", "cannot use the remote end", str(error))
             return cls(problem, isinstance(error, PeerKeyRequired))
@@ -71,7 +72,7 @@ class StartFailed(Message):
 
 
 class RepaintNeeded(Message):
-    """The gauges are out of date. A newer message replaces those still queued: only drawing is skipped."""
+    """The gauges are out of date. It replaces an older one in the queue: drawing is skipped, events are not."""
 
     def can_replace(self, message: Message) -> bool:
         """Replace any older one."""
@@ -82,7 +83,7 @@ PostMessage = Callable[[Message], object]
 
 
 async def query_far_end(services: RunServices, peer: Peer, post: PostMessage, *, with_preset: bool = False) -> None:
-    """Ask a far end for its description, and select the preset by it; post FarAnswered or StartFailed."""
+    """Ask a far end for its description, and if wanted select the preset. Post FarAnswered or StartFailed."""
     try:
         info = await services.query_host_info(peer)
     except LinkgaugeError as error:
@@ -100,7 +101,7 @@ async def query_far_end(services: RunServices, peer: Peer, post: PostMessage, *,
 async def follow_run(services: RunServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
     """Open a run, post its events until it ends, and release it.
 
-    Posts RunOpened, one EventArrived for each event, then RunEnded; or StartFailed at any point.
+    Posts RunOpened, an EventArrived for each event, and RunEnded. An error at any point posts StartFailed instead.
 
     Args:
         services: Opens the run.

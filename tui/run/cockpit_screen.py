@@ -1,9 +1,8 @@
 """The cockpit: the screen to set up a run, watch it, change its settings live and read the verdict.
 
-A background task iterates the run and only posts messages. The handlers here update CockpitState, which owns all
-state, and pass one CockpitSnapshot at a time to the widgets. Every event changes the state; the rate at which the
-screen is drawn is bounded. Dialogs and other screens are imported by the keys that open them: their import would
-make the first frame 40 ms later.
+A background task iterates over the run and only posts messages. The handlers here update CockpitState, which owns
+all state, and pass one CockpitSnapshot at a time to the widgets. Every event changes the state, but the frame rate
+is limited. The keys that open dialogs and other screens import them: the first frame comes 40 ms earlier.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ from ..kit.screens.feature_app import app_of
 from ..kit.widgets.key_footer import KeyFooter
 from ..readings.instrument_values import Phase
 from ..readings.live_readings import LiveReadings
-from ..readings.load_step_values import load_plan
+from ..readings.setting_steps import load_plan
 from ..session.credentials import parse_pasted_key
 from ..session.preferences import Preferences
 from ..session.preset_choice import find_initial_preset
@@ -80,8 +79,9 @@ class CockpitScreen(SettingActions):
         super().__init__()
         self.catalog = services.catalog
         preset = spec.judging.chosen or NO_PRESET
-        self.state = CockpitState(spec.peer, spec.plan, preset, preferences.pass_mark, spec.sending_rate)
-        self.state.is_preset_auto = is_preset_auto
+        self.state = CockpitState(
+            spec.peer, spec.plan, preset, preferences.pass_mark, spec.sending_rate, is_preset_auto=is_preset_auto
+        )
         self.pacer = RefreshPacer(services.clock, preferences.refresh_hz)
         self._units = preferences.units
         self._services = services
@@ -107,7 +107,7 @@ class CockpitScreen(SettingActions):
 
     @property
     def readings(self) -> LiveReadings | None:
-        """The readings of the current run, else of the last one."""
+        """The readings of the current run, or else of the last one."""
         return self.state.readings
 
     def compose(self) -> ComposeResult:
@@ -123,7 +123,7 @@ class CockpitScreen(SettingActions):
         self._query_far_end()
 
     def _query_far_end(self) -> None:
-        """Ask the far end for its description; on loopback there may be none before a run starts one."""
+        """Ask the far end for its description. On loopback, there may be no far end before the first run."""
         peer = self.state.peer
         if not peer.is_loopback:
             query = query_far_end(self._services, peer, self.post_message, with_preset=self.state.is_preset_auto)
@@ -139,12 +139,12 @@ class CockpitScreen(SettingActions):
         self._offer_to_remember(self.state.peer)
 
     def _use_typed_peer(self, peer: Peer) -> None:
-        """Connect to a peer that was typed or pasted; a key that works there may then be saved."""
+        """Select a peer that the user typed or pasted. If its key works there, it may be saved."""
         self.state.set_peer(peer)
         self._has_new_key = peer.access is not None and peer.access.key is not None
 
     def _offer_to_remember(self, peer: Peer) -> None:
-        """Ask once whether a key that was typed and that works may be saved."""
+        """Ask once whether a typed key that works may be saved."""
         if not self._has_new_key or self._services.remember_access is None:
             return
         self._has_new_key = False
@@ -168,7 +168,7 @@ class CockpitScreen(SettingActions):
             self.notify(f"Saved in {path}", title=f"key of {peer}")
 
     def _use_selection(self, message: FarAnswered) -> None:
-        """Use the preset that was selected by both ends' interfaces, unless a person has chosen one meanwhile."""
+        """Use the preset that both ends' interfaces have selected, unless the user has chosen one meanwhile."""
         if not self.state.is_preset_auto:
             return
         if message.problem:
@@ -190,7 +190,7 @@ class CockpitScreen(SettingActions):
             self._prompt_for_key(self.state.peer)
 
     def _prompt_for_key(self, peer: Peer) -> None:
-        """Ask the person for the key of a peer, then query the peer with it."""
+        """Ask the user for the key of a peer, then query the peer with it."""
         from ..kit.screens.prompts import TextPrompt, validate_key
 
         def use_key(text: str | None) -> None:
@@ -220,12 +220,12 @@ class CockpitScreen(SettingActions):
         self._paint_or_quit()
 
     def task_failed(self, task: Worker[Any]) -> None:
-        """Show the exception as the reason why a test did not start."""
+        """Show the exception as the reason that a test did not start."""
         self.post_message(StartFailed.from_error(task.error))
 
     @on(RepaintNeeded)
     def _schedule_paint(self) -> None:
-        """Paint now if the refresh interval has passed, else once when it has."""
+        """Paint now if the refresh interval has passed, or else once when it has."""
         due_s = self.pacer.seconds_until_due()
         if due_s <= 0:
             self.paint()
@@ -239,7 +239,7 @@ class CockpitScreen(SettingActions):
             app_of(self).exit()
 
     def apply(self, preferences: Preferences) -> None:
-        """Apply preferences. A run in progress is judged by the pass mark in force at its end."""
+        """Apply preferences. The pass mark that is in force at the end of a run judges it."""
         self._units = preferences.units
         self.pacer.refresh_hz = preferences.refresh_hz
         self.state.set_pass_mark(preferences.pass_mark)
@@ -247,7 +247,7 @@ class CockpitScreen(SettingActions):
             self.paint()
 
     def paint(self) -> None:
-        """Pass a snapshot to the widgets; while paused, the instruments stay as they are."""
+        """Pass a snapshot to the widgets. While the display is frozen, the instruments stay as they are."""
         self.pacer.frame_drawn(self.state.host_percent)
         self._is_paint_scheduled = False
         snapshot = replace(self.state.snapshot(), language=self._language, units=self._units)
@@ -276,7 +276,7 @@ class CockpitScreen(SettingActions):
         self._start_run(load_plan(self.state.plan))
 
     def action_pause(self) -> None:
-        """Freeze the instruments or release them; the run and its log continue either way."""
+        """Freeze or release the instruments. The run and its log continue."""
         if not self.state.is_busy:
             self.notify("Nothing to freeze: no test is running.")
             return
@@ -301,7 +301,7 @@ class CockpitScreen(SettingActions):
                 return
             selection = find_initial_preset(self.catalog, preset_id, self.state.peer)
             self.state.set_preset(selection.preset, is_auto=is_auto)
-            if self.state.run is not None:
+            if self.state.is_busy:
                 self.notify("It applies to the next test.", title=preset_id)
             self.paint()
             if is_auto:
@@ -367,7 +367,7 @@ class CockpitScreen(SettingActions):
         app_of(self).open_new_sweep(self._services, state.peer, state.preset.id, direction)
 
     def action_leave(self) -> None:
-        """Quit. Stop a run first, so that its end is stored; a second request quits at once."""
+        """Quit. A run is stopped first, so that its end is stored. A second request quits at once."""
         if self._is_quitting or not self.state.is_busy:
             app_of(self).exit()
             return

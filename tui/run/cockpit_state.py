@@ -1,11 +1,11 @@
 """The state behind the cockpit: peer, preset, plan, current run, steps of settings, pace of frames.
 
-Pure. The screen's handlers report events and changes; `snapshot()` returns the values for the instruments.
+Pure. The screen's handlers report events and changes. `snapshot()` returns the values for the instruments.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Final
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Expectation, Started
@@ -15,27 +15,31 @@ from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, 
 from ...engine.model.workload import Workload
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
-from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.diagnosis.window_bounds import FlowWindows
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate, choose_rate, expected_rate_bit_s
 from ...presets.verdict import Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
+from ..readings.cockpit_snapshot import CockpitSnapshot, why_settings_fixed
 from ..readings.instrument_values import Phase, RunProblem
-from ..readings.live_readings import CockpitSnapshot, LiveReadings
-from ..readings.load_step_values import why_settings_fixed
+from ..readings.live_readings import LiveReadings
 from ..readings.setting_steps import next_rate, next_window
-from ..session.run_handle import RunHandle
+from ..session.run_session import RunSession
 from ..words.parsing import DEFAULT_REFRESH_HZ
 
 _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
 
 
-class _Link(NamedTuple):
-    """A preset with the options of its link, and whether both ends' interfaces chose it."""
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What is chosen for a run: its plan, and its preset with the options of its link.
 
+    `is_auto`: the interfaces of both ends choose the preset.
+    """
+
+    plan: Plan
     preset: Preset
     variant: Variant
     is_auto: bool
@@ -51,35 +55,59 @@ class CockpitState:
         preset: Preset,
         pass_percent: float,
         sending_rate: SendingRate | None = None,
+        *,
+        is_preset_auto: bool = False,
     ) -> None:
-        self.peer, self.plan, self.preset = peer, plan, preset
-        self.variant = DEFAULT_VARIANT
-        self.is_preset_auto = False
+        self.peer = peer
         self.pass_percent = pass_percent
         self.phase = Phase.IDLE
+        self.problem: RunProblem | None = None
+        self.is_paused = False
+        self.run: RunSession | None = None  # the one that is shown: the current or the last one
         self.readings: LiveReadings | None = None
         self.summary: Summary | None = None
-        self.verdict: Verdict | None = None
-        self.diagnosis: LiveDiagnosis | None = None
-        self.problem: RunProblem | None = None
-        self.run: RunHandle | None = None
-        self.run_id: str | None = None
-        self.is_paused = False
-        self._near: HostInfo | None = None
-        self._far: HostInfo | None = None
-        self._ip_version: int | None = None
-        self._run_link = _Link(preset, DEFAULT_VARIANT, False)
-        self._plan_before = plan
+        self._next = _Choice(plan, preset, DEFAULT_VARIANT, is_preset_auto)
+        self._at_start = self._next  # when the run that is shown began
         self._requested: Settings | None = None  # a change that the run has not reported yet
-        self._notices: tuple[str, ...] = ()
+        self._hosts: dict[End, HostInfo] = {}
+        self._ip_version: int | None = None
         typed = plan.settings.rate_bit_s if sending_rate is None else sending_rate
         self._sending_rate: SendingRate | None = typed
         self._apply_sending_rate()
 
     @property
+    def plan(self) -> Plan:
+        """The plan of the next run."""
+        return self._next.plan
+
+    @plan.setter
+    def plan(self, plan: Plan) -> None:
+        self._next = replace(self._next, plan=plan)
+
+    @property
+    def preset(self) -> Preset:
+        """The preset of the next run."""
+        return self._next.preset
+
+    @property
+    def is_preset_auto(self) -> bool:
+        """Whether the interfaces of both ends choose the preset of the next run."""
+        return self._next.is_auto
+
+    @property
+    def run_id(self) -> str | None:
+        """The id of the run that is shown, once it is open."""
+        return None if self.run is None else self.run.run_id
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on the run that has ended, by the pass mark in force."""
+        return None if self.summary is None else judge(self.summary, pass_percent=self.pass_percent)
+
+    @property
     def is_busy(self) -> bool:
         """Whether a run is being opened, active or stopping."""
-        return self.phase not in {Phase.IDLE, Phase.DONE}
+        return self.phase.is_busy
 
     @property
     def is_in_phases(self) -> bool:
@@ -88,7 +116,7 @@ class CockpitState:
 
     @property
     def why_fixed(self) -> str | None:
-        """Why the settings of the current run cannot be changed, for a person; None if they can, or none runs."""
+        """Why the settings of the current run cannot be changed, in words for the user; None if they can."""
         return why_settings_fixed(self.peer, self.readings.plan) if self.is_busy and self.readings else None
 
     @property
@@ -104,27 +132,27 @@ class CockpitState:
         peak = self._expectation_of_shown(settings.with_changes(sessions=MAX_SESSIONS))
         return CockpitSnapshot(
             phase=self.phase,
-            preset=self._shown_link.preset,
+            preset=self._shown_choice.preset,
             plan=plan,
             requested=self._requested,
             next_plan=self._next_plan(),
-            next_preset=self.preset if self.preset.id != self._shown_link.preset.id else None,
+            next_preset=self.preset if self.preset.id != self._shown_choice.preset.id else None,
             peer=self.peer,
-            near=self._near,
-            far=self._far,
+            near=self._hosts.get(End.NEAR),
+            far=self._hosts.get(End.FAR),
             readings=self.readings,
             summary=self.summary,
             verdict=self.verdict,
             expectation=self._expectation_of_shown(settings),
-            interim_summary=self.run.meter.summary() if self.run and self.summary is None else None,
+            interim_summary=self.run.meter.summary() if self.run and self.is_busy else None,
             peak=peak,
             problem=self.problem,
-            notices=tuple(self.run.notices) if self.run else self._notices,
+            notices=tuple(self.run.notices) if self.run else (),
             findings=self._findings(),
             windows=self._windows(),
             is_paused=self.is_paused,
             pass_percent=self.pass_percent,
-            is_preset_auto=self._shown_link.is_auto,
+            is_preset_auto=self._shown_choice.is_auto,
             expected_sending_bit_s=(
                 expected_rate_bit_s(settings, self._expectation_of_shown) if plan.workload.is_datagram else None
             ),
@@ -137,58 +165,53 @@ class CockpitState:
         return self.readings.plan, self._requested or self.readings.settings
 
     @property
-    def _shown_link(self) -> "_Link":
-        """The preset of the run that is shown; before the first, that of the next one."""
-        return self._run_link if self.readings is not None else self._link
-
-    @property
-    def _link(self) -> "_Link":
-        return _Link(self.preset, self.variant, self.is_preset_auto)
+    def _shown_choice(self) -> _Choice:
+        """What was chosen for the run that is shown; before the first, what is chosen for the next one."""
+        return self._next if self.readings is None else self._at_start
 
     def _expectation_of_shown(self, settings: Settings) -> Expectation:
-        """Return the expectation under settings of the run that is shown."""
-        preset, variant, _ = self._shown_link
-        return self._find(preset, settings, self._shown()[0].workload, variant)
+        """Return the rates to expect of the run that is shown under these settings."""
+        choice = self._shown_choice
+        return self._find(choice.preset, settings, self._shown()[0].workload, choice.variant)
 
     def _next_plan(self) -> Plan | None:
-        """Return the plan of the next run beside one that is shown.
+        """Return the plan of the next run, if another one is shown.
 
-        A test in phases sets its own settings, so that the plan is one to tell of only if it was changed meanwhile.
+        A test in phases sets its own settings: beside it, only a plan that was changed since is of interest.
         """
-        is_unchanged = self.is_in_phases and self.plan == self._plan_before
+        is_unchanged = self.is_in_phases and self.plan == self._at_start.plan
         return None if self.readings is None or is_unchanged else self.plan
 
     def _findings(self) -> tuple[Finding, ...]:
-        """Return the limits: those of the last seconds during a run, afterwards those of its last period."""
-        if self.diagnosis is None:
+        """Return the findings of the last seconds during a run, and of its last period after it."""
+        if self.run is None:
             return ()
         if self.summary is not None:
-            return () if self.summary.end.reason.is_fault else self.diagnosis.final_findings
-        return self.diagnosis.current_findings if self.phase in {Phase.RUNNING, Phase.STOPPING} else ()
+            return () if self.summary.end.reason.is_fault else self.run.diagnosis.final_findings
+        return self.run.diagnosis.current_findings if self.is_busy else ()
 
     def _windows(self) -> tuple[FlowWindows, ...]:
         """Return the windows behind the findings."""
-        if self.diagnosis is None:
+        if self.run is None:
             return ()
-        return self.diagnosis.current_windows if self.summary is None else self.diagnosis.final_windows
+        diagnosis = self.run.diagnosis
+        return diagnosis.current_windows if self.summary is None else diagnosis.final_windows
 
     def begin_run(self, plan: Plan | None = None) -> None:
-        """Clear the instruments for a run of this plan, by default of the next one.
+        """Clear the instruments for a run of this plan, by default the plan of the next run.
 
         `run_opened` or `set_problem` must follow.
         """
         self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
-        self.readings, self.summary, self.verdict = LiveReadings(plan or self.plan), None, None
-        self.diagnosis = None
-        self._notices, self.run_id, self._run_link = (), None, self._link
-        self._plan_before, self._requested = self.plan, None
+        self.readings, self.summary, self.run = LiveReadings(plan or self.plan), None, None
+        self._at_start, self._requested = self._next, None
 
-    def run_opened(self, run: RunHandle) -> None:
+    def run_opened(self, run: RunSession) -> None:
         """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
-        self.run, self.run_id, self.diagnosis = run, run.run_id, run.diagnosis
+        self.run = run
         if self.readings is not None:
             self.readings.meter = run.meter
-        self.diagnosis.pass_percent = self.pass_percent
+        run.diagnosis.pass_percent = self.pass_percent
         if self.phase is Phase.STOPPING:
             run.stop()
         else:
@@ -203,58 +226,52 @@ class CockpitState:
             if self._requested == self.readings.settings:
                 self._requested = None
             if (started := self.readings.meter.started) is not None:
-                self._near, self._far = started.near, started.far
+                self._hosts = {End.NEAR: started.near, End.FAR: started.far}
 
     def run_ended(self, summary: Summary) -> None:
-        """Judge a run that has ended."""
+        """Show the results of a run that has ended."""
         self.summary = summary
-        self.verdict = judge(summary, pass_percent=self.pass_percent)
-        self.finish(Phase.DONE)
+        self._return_to(Phase.DONE)
 
     def set_pass_mark(self, percent: float) -> None:
         """Change the pass mark of the current run, and judge the last run again."""
         self.pass_percent = percent
-        if self.diagnosis is not None:
-            self.diagnosis.pass_percent = percent
-        if self.summary is not None:
-            self.verdict = judge(self.summary, pass_percent=percent)
+        if self.run is not None:
+            self.run.diagnosis.pass_percent = percent
 
     def set_problem(self, problem: RunProblem) -> None:
-        """Record the reason for a missing far end or run, and return to idle."""
+        """Record why there is no far end or no run, and return to idle."""
         self.problem = problem
-        self.finish(Phase.IDLE)
+        self._return_to(Phase.IDLE)
 
-    def finish(self, phase: Phase) -> None:
-        """Release the run, keep its notices and enter the phase."""
-        if self.run is not None:
-            self._notices = tuple(self.run.notices)
-        self.run, self.phase, self.is_paused, self._requested = None, phase, False, None
+    def _return_to(self, phase: Phase) -> None:
+        self.phase, self.is_paused, self._requested = phase, False, None
 
     def set_far_info(self, info: HostInfo) -> None:
         """Record the far end's host information."""
-        self._far, self.problem = info, None
+        self._hosts[End.FAR], self.problem = info, None
 
     def set_preset(self, preset: Preset, variant: Variant = DEFAULT_VARIANT, *, is_auto: bool = False) -> None:
-        """Select the preset of the next run, with the options of its link; `is_auto`: by both ends' interfaces."""
-        self.preset, self.variant, self.is_preset_auto = preset, variant, is_auto
+        """Select the preset of the next run with its link's options. `is_auto`: the interfaces have chosen it."""
+        self._next = _Choice(self.plan, preset, variant, is_auto)
         if not self.is_busy:  # a run in progress keeps its rate, and the next plan has the same
             self._apply_sending_rate()
 
     def set_plan(self, plan: Plan) -> None:
-        """Set the plan of the next run; datagrams get the rate that was requested, else the expected one."""
+        """Set the plan of the next run. Datagrams get the requested rate, or else the expected one."""
         self.plan = plan
         self._apply_sending_rate()
 
     def set_peer(self, peer: Peer) -> None:
-        """Select another far end, whose host information is not yet known. A run against the one before goes."""
+        """Select another far end, whose host is not known yet. A run against the far end before it is cleared."""
         if str(peer) != str(self.peer):
-            self.readings = self.summary = self.verdict = self.diagnosis = None
-            self._notices, self.phase = (), Phase.IDLE
-        self.peer, self._far, self.problem = peer, None, None
-        self._ip_version = None
+            self.readings = self.summary = self.run = None
+            self.phase = Phase.IDLE
+        self.peer, self.problem, self._ip_version = peer, None, None
+        self._hosts.pop(End.FAR, None)
 
     def stop_run(self) -> None:
-        """Stop the current run; if it is still being opened, as soon as it is open."""
+        """Stop the current run, or stop it as soon as it is open."""
         if self.phase is Phase.RUNNING and self.run is not None:
             self.run.stop()
         self.phase = Phase.STOPPING
@@ -266,7 +283,7 @@ class CockpitState:
 
     @property
     def expected_sending_bit_s(self) -> int | None:
-        """The expected UDP payload rate of one direction under the plan's settings; None without one."""
+        """The expected UDP payload rate of one direction under the plan's settings; None if no rate is expected."""
         return expected_rate_bit_s(self.plan.settings, self._find_expectation)
 
     def step_rate(self, by: int) -> bool:
@@ -286,7 +303,7 @@ class CockpitState:
     ) -> bool:
         """Change settings of the current run and of the next one; return whether anything changed.
 
-        The rate of datagrams follows the settings if it is the expected one.
+        If the rate of datagrams is the expected one, it follows the settings.
 
         Args:
             direction: The direction; None leaves it.
@@ -315,7 +332,7 @@ class CockpitState:
         return True
 
     def _settings_of_run(self, settings: Settings) -> Settings:
-        """Return the settings for the current run; one of another workload takes sessions and direction only."""
+        """Return the settings for the current run. With another workload, only sessions and direction change."""
         running = self.readings
         if running is None or running.plan.workload is self.plan.workload:
             return settings
@@ -330,7 +347,7 @@ class CockpitState:
         self.plan = replace(self.plan, settings=self._with_rate(self.plan.settings))
 
     def _with_rate(self, settings: Settings) -> Settings:
-        """Return settings of datagrams with the rate in force; those of TCP as they are."""
+        """Return settings of datagrams with the rate in force. Settings of TCP stay as they are."""
         if not self.plan.workload.is_datagram:
             return settings
         try:
@@ -339,10 +356,10 @@ class CockpitState:
             return choose_rate(replace(settings, searches_rate=False), None, self._find_expectation)[0]
 
     def _find_expectation(self, settings: Settings) -> Expectation:
-        return self._find(self.preset, settings, self.plan.workload, self.variant)
+        return self._find(self.preset, settings, self.plan.workload, self._next.variant)
 
     def _find(self, preset: Preset, settings: Settings, workload: Workload, variant: Variant) -> Expectation:
-        """Return the rates to expect over the IP version of the last run with this peer, else by its address."""
+        """Return the rates to expect. The last run with this peer tells the IP version, or else its address."""
         version = self._ip_version or self.peer.ip_version
         return find_expectation(preset, settings, workload, variant=variant, ip_version=version)
 
@@ -350,8 +367,8 @@ class CockpitState:
 class RefreshPacer:
     """Limits the frame rate. You must call `seconds_until_due` before a frame and `frame_drawn` after it.
 
-    `clock` counts nanoseconds. If all cores of this host are busy, drawing would slow the measurement: then frames
-    are four times as far apart.
+    `clock` counts nanoseconds. If all cores of this host are busy, drawing would slow the measurement. Frames are
+    then four times as far apart.
     """
 
     def __init__(self, clock: Callable[[], int], refresh_hz: float = DEFAULT_REFRESH_HZ) -> None:
@@ -366,7 +383,7 @@ class RefreshPacer:
         return round(SECOND_NS / self.refresh_hz) * (_BUSY_FACTOR if self._is_busy else 1)
 
     def seconds_until_due(self) -> float:
-        """Return the time until the next frame may be drawn; 0 for now."""
+        """Return the time until the next frame may be drawn; 0 means now."""
         if self._drawn_ns is None:
             return 0.0
         return max(self._drawn_ns + self.frame_ns - self.clock(), 0) / SECOND_NS

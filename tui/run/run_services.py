@@ -13,10 +13,10 @@ from ...engine.model.peer import Peer
 from ...presets.auto_select import PresetSelection
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..kit.screens.feature_app import StoredServices
-from ..session.run_handle import StartRun
+from ..session.run_session import StartRun
 
 FindAnnounced = Callable[[float], AsyncGenerator[FoundEndpoint]]
-"""Yields, for so many seconds, the endpoints that announce themselves on this LAN. Nothing of them is proved.
+"""Yields the endpoints that announce themselves on this LAN within these seconds. Nothing about them is proved.
 
 Raises OSError without multicast.
 """
@@ -31,9 +31,9 @@ def default_variant(_preset_id: str | None) -> Variant:
 class RunServices(StoredServices):
     """What the cockpit is given.
 
-    `query_host_info` raises PeerError, `select_preset` that or PlanError; it is None if presets are chosen only by
-    hand. `variant_of` returns the link options that were selected with a preset. `remember_access` saves the key of
-    a peer in a thread and returns the file. It raises InvalidKeyError, and is None if keys are not saved.
+    `query_host_info` raises PeerError. `select_preset` raises PeerError or PlanError, and is None if only the user
+    chooses presets. `variant_of` returns the link options that were selected with a preset. `remember_access` saves
+    the key of a peer in a thread and returns the file; it raises InvalidKeyError. It is None if keys are not saved.
     `find_announced` is None without the extra for multicast DNS.
     """
 

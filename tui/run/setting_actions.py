@@ -1,13 +1,13 @@
 """The keys that step the settings of a run: sessions, window, rate, direction, workload, probe, duration.
 
-Sessions, window, rate, datagram size and direction change the current run as well; the others are for the next one.
-What the far end, or the workload, does not have is refused with its reason.
+Sessions, window, rate, datagram size and direction change the current run as well. The others are for the next run.
+If the far end or the workload does not have a setting, its key says why.
 """
 
 from dataclasses import replace
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
-from ..gauges.instrument_screen import InstrumentScreen
+from ..gauges.instruments import InstrumentScreen
 from ..readings.instrument_values import Phase
 from ..readings.setting_steps import (
     SESSION_STEPS,
@@ -23,12 +23,12 @@ from .cockpit_state import CockpitState
 
 
 class SettingActions(InstrumentScreen):
-    """The part of the cockpit that changes the settings in its state; a subclass sets `state` and draws it."""
+    """The keys of the cockpit that change settings. A subclass sets `state` and draws it."""
 
     state: CockpitState
 
     def paint(self) -> None:
-        """Draw the state; a subclass has this."""
+        """Draw the state."""
         raise NotImplementedError
 
     def action_more_sessions(self) -> None:
@@ -81,7 +81,7 @@ class SettingActions(InstrumentScreen):
         self.paint()
 
     def action_probe(self) -> None:
-        """Turn the latency probe of the next run on or off: it starts before the payload does."""
+        """Turn the latency probe of the next run on or off. A probe starts before the payload."""
         plan = self.state.plan
         if plan.workload.is_transactional:
             self.notify("The probe is for streams; this workload measures its own latency.")
@@ -103,11 +103,11 @@ class SettingActions(InstrumentScreen):
         self.paint()
 
     def _refuse_unavailable(self, feature: Feature) -> bool:
-        """Return whether the far end does not have a feature, and say why."""
+        """Return whether the far end lacks a feature, and tell the user why."""
         return self._refuse_for(why_unavailable(self.state.peer, feature))
 
     def _refuse_live_change(self) -> bool:
-        """Return whether the settings of the current run are fixed, and say why."""
+        """Return whether the settings of the current run are fixed, and tell the user why."""
         return self._refuse_for(self.state.why_fixed)
 
     def _refuse_for(self, reason: str | None) -> bool:
@@ -127,7 +127,7 @@ class SettingActions(InstrumentScreen):
             self.paint()
 
     def _refuse_without_datagrams(self) -> bool:
-        """Return whether the next test has no datagrams, and say so."""
+        """Return whether the next test has no datagrams, and tell the user so."""
         has_datagrams = self.state.plan.workload.is_datagram
         if not has_datagrams:
             self.notify("Rate and datagram size are for the workload udp: press w.")

@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, RunEnd, Sampled
@@ -31,6 +31,7 @@ from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation, limit_expectation
 from ...presets.preset import Preset
+from ...presets.wire import Variant
 from .credentials import with_access
 from .run_recorder import Outcome, RunRecorder
 from .run_spec import RunSpec
@@ -297,3 +298,22 @@ class RunSession:
             _log.debug("run %s: no more CSV: %s", self.run_id, error)
             self._writer = None
             self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` writes all rows")
+
+
+class StartRun(Protocol):
+    """What the screens start a run with. Entering the context raises LinkgaugeError; leaving it ends the run.
+
+    A run of a sweep has its group, and the link options that the sweep began with.
+    """
+
+    def __call__(
+        self,
+        plan: Plan,
+        preset: Preset | None,
+        peer: Peer,
+        *,
+        group: str | None = None,
+        variant: Variant | None = None,
+    ) -> AbstractAsyncContextManager[RunSession]:
+        """Return the context of one run."""
+        ...

@@ -6,7 +6,16 @@ from datetime import datetime
 from typing import Final, get_args
 
 from ...engine.model.errors import PlanError, RunLogError
-from ...engine.model.events import Changed, Expectation, Opened, Sampled
+from ...engine.model.events import (
+    Changed,
+    Ended,
+    EndText,
+    Expectation,
+    Opened,
+    Reason,
+    RunEnd,
+    Sampled,
+)
 from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.model.shell_commands import shell_command
@@ -22,8 +31,9 @@ from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
+from ..readings.cockpit_snapshot import CockpitSnapshot
 from ..readings.instrument_values import Phase
-from ..readings.live_readings import CockpitSnapshot, LiveReadings
+from ..readings.live_readings import LiveReadings
 from ..words import numbers
 from ..words.comparison import ComparisonRow, figure_rows, plan_rows
 from ..words.run_list import RunLine, run_line
@@ -44,7 +54,7 @@ class StoredRun:
         """Return the snapshot for the instruments; loopback stands in for a preset that is gone."""
         started, summary = self.outcome.started, self.outcome.summary
         return CockpitSnapshot(
-            phase=Phase.DONE,
+            phase=Phase.RUNNING if self.row.is_running else Phase.DONE,
             preset=_find_preset(catalog, self.row.preset) or catalog.find("loopback"),
             plan=summary.plan,
             peer=_parse_peer(self.row.peer),
@@ -88,6 +98,8 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
             raise RunLogError(f"run {row.run_id} is damaged: its beginning is missing; `{remedy}` removes it")
         meter.feed(event)
         readings.log.feed(event)
+    if row.is_running and not meter.has_ended:
+        meter.feed(Ended(RunEnd(Reason.INTERRUPTED, EndText.STILL_RUNNING.value)))
     meter.flush()
     summary = meter.summary()
     stored = RunResult.of(row.document)

@@ -33,7 +33,7 @@ from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import FeatureApp, StoredServices, app_of
 from ..kit.widgets.key_footer import KeyFooter
 from ..session.run_exports import ExportFormat
-from ..session.run_handle import RunHandle
+from ..session.run_session import RunSession
 from ..words import numbers
 from ..words.comparison import LETTERS
 from .sweep_form import SweepForm
@@ -190,7 +190,7 @@ class SweepScreen(ActionScreen):
         """The run of a point is open."""
 
         point: SweepPoint
-        run: RunHandle
+        run: RunSession
 
     @dataclass
     class PointEnded(Message):
@@ -223,7 +223,7 @@ class SweepScreen(ActionScreen):
         self._progress = SweepProgress(sweep, results or (), services.clock)
         self._starts_at_once = results is None
         self._is_closing = False
-        self._run: RunHandle | None = None
+        self._run: RunSession | None = None
 
     def compose(self) -> ComposeResult:
         """Compose the progress, the plot, and the map with its conclusions."""
@@ -255,7 +255,7 @@ class SweepScreen(ActionScreen):
         else:
             self.post_message(self.SweepStopped())
 
-    def _open_run(self, point: SweepPoint) -> AbstractAsyncContextManager[RunHandle]:
+    def _open_run(self, point: SweepPoint) -> AbstractAsyncContextManager[RunSession]:
         return self._sweeps.run_point(self._sweep, point, self._preset, self._peer)
 
     @property
@@ -263,7 +263,7 @@ class SweepScreen(ActionScreen):
         """Whether a person has stopped the sweep."""
         return self._progress.is_stopping
 
-    def begin_point(self, point: SweepPoint, run: RunHandle) -> None:
+    def begin_point(self, point: SweepPoint, run: RunSession) -> None:
         """Post the run of a point."""
         self.post_message(self.PointStarted(point, run))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Reason
@@ -25,11 +25,9 @@ from ...presets.catalog import Catalog
 from ...presets.preset import DocumentSweep, Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..session.run_exports import check_report_path, generate_report
-from ..session.run_handle import RunHandle, StartRun
+from ..session.run_session import RunSession, StartRun
 from ..session.storage import DefinitionStore
 from ..words import parsing
-
-R_contra = TypeVar("R_contra", bound=RunHandle, contravariant=True)
 
 DEFAULT_SECONDS: Final = "3"
 GROUP_PREFIX: Final = "sweep-"
@@ -147,7 +145,7 @@ def _ended_runs(log: RunLog, sweep: Sweep) -> Iterator[tuple[RunRecord, Reason]]
             yield row, row.reason
 
 
-class SweepObserver(Protocol[R_contra]):
+class SweepObserver(Protocol):
     """Receiver of a sweep's progress. For each point: `begin_point`, `advance` after each event, `end_point`."""
 
     @property
@@ -155,7 +153,7 @@ class SweepObserver(Protocol[R_contra]):
         """Whether no further point may begin."""
         ...
 
-    def begin_point(self, point: SweepPoint, run: R_contra) -> None:
+    def begin_point(self, point: SweepPoint, run: RunSession) -> None:
         """Note the run of a point; its events follow."""
         ...
 
@@ -170,8 +168,8 @@ class SweepObserver(Protocol[R_contra]):
 
 async def run_points(
     points: Iterable[SweepPoint],
-    open_run: Callable[[SweepPoint], AbstractAsyncContextManager[R_contra]],
-    observer: SweepObserver[R_contra],
+    open_run: Callable[[SweepPoint], AbstractAsyncContextManager[RunSession]],
+    observer: SweepObserver,
 ) -> None:
     """Run the points one after the other, until the observer is stopping.
 
@@ -229,7 +227,7 @@ class StoredSweeps:
 
     def run_point(
         self, sweep: Sweep, point: SweepPoint, preset: Preset | None, peer: Peer
-    ) -> AbstractAsyncContextManager[RunHandle]:
+    ) -> AbstractAsyncContextManager[RunSession]:
         """Return the context of a point's run."""
         variant = self._variants.get(sweep.group, DEFAULT_VARIANT)
         return self._start_run(point.to_plan(sweep.base), preset, peer, group=sweep.group, variant=variant)

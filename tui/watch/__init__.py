@@ -1,1 +1,1 @@
-"""A watch as the user sees it: values, sentences, widgets, and the screen. `session` carries it out."""
+"""A watch as the user sees it: values, words, widgets, and the screen. `running` carries it out."""

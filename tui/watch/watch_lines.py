@@ -1,4 +1,4 @@
-"""A watch in lines: its head, what it is at, what is known of the peer at the cursor. Pure."""
+"""A watch in lines: its head, its activity, the details of the peer at the cursor. Pure."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -8,14 +8,22 @@ from textual.content import Content
 
 from ...presets.diagnosis.finding_words import why_words
 from ...watch.events import ChangeFound, CheckEnded
-from ...watch.watch_plan import WatchPlan
 from ..kit.drawing.styled_lines import first_fit
 from ..kit.drawing.styles import BAD, GOOD, KEY, MUTED, SHORT
 from ..words import numbers
-from .day_line import BETTER, NO_RESULT, STATE_STYLES, WORSE
-from .watch_figures import METRIC_NAMES, at_words, budget_words, level_words, result_words, verdict_words
-from .watch_sentences import change_parts, plan_words
-from .watch_values import PeerRow, PeerState, WatchView, current_levels, newest_failures
+from .last_day import BETTER, NO_RESULT, STATE_STYLES, WORSE
+from .watch_view import PeerRow, PeerState, WatchView, current_levels, newest_failures
+from .watch_words import (
+    METRIC_NAMES,
+    at_words,
+    budget_words,
+    change_parts,
+    level_words,
+    next_words,
+    plan_words,
+    result_words,
+    verdict_words,
+)
 
 _MAX_CHANGES: Final = 20
 _MAX_FAILURES: Final = 5
@@ -50,7 +58,7 @@ def head_line(view: WatchView, width: int) -> Content:
 
 
 def status_line(view: WatchView) -> Content:
-    """Return the line with what runs now or comes next, and how many peers are at which verdict."""
+    """Return the line with the test that runs now or comes next, and the number of peers at each verdict."""
     if view.problem is not None:
         return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(view.problem))
     counts = "   ".join(
@@ -60,14 +68,14 @@ def status_line(view: WatchView) -> Content:
     return Content.assemble(mark, (words, "bold"), (f"   {counts}", MUTED))
 
 
-def peer_lines(row: PeerRow, plan: WatchPlan, now_s: float) -> list[Content]:
-    """Return what is known of a peer: its last test, its levels, its changes, its failures."""
+def peer_lines(row: PeerRow) -> list[Content]:
+    """Return the details of a peer: its last test, its levels, its changes, its failures."""
     status, last = row.status, row.status.last_check
-    lines = [Content.assemble((row.name, "bold"), (f"   {plan_words(plan, row.name)}", MUTED))]
+    lines = [Content.assemble((row.name, "bold"), (f"   {plan_words(row.watched)}", MUTED))]
     if last is None:
-        lines.append(Content.styled(f"No test yet; the first one: {row.next_words}", MUTED))
+        lines.append(Content.styled(f"No test yet; the first one: {next_words(status, row.now_s)}", MUTED))
     else:
-        lines.append(_last_line(row, last, now_s))
+        lines.append(_last_line(row, last))
     levels = "   ".join(
         f"{METRIC_NAMES[metric]} {level_words(metric, level, is_transactions=row.is_transactions)}"
         for metric, level in current_levels(status)
@@ -77,10 +85,10 @@ def peer_lines(row: PeerRow, plan: WatchPlan, now_s: float) -> list[Content]:
     if sum(status.checks):
         lines.append(Content.assemble(("tests    ", MUTED), _tests(row)))
     if row.is_over_budget:
-        text = f"▲ this month's data is used up: {row.data_words}; tests are skipped"
-        lines.append(Content.styled(text, SHORT))
-    lines += _change_lines(row, now_s)
-    lines += _failure_lines(row, now_s)
+        data = budget_words(row.month_bytes, row.watched.budget_bytes)
+        lines.append(Content.styled(f"▲ this month's data is used up: {data}; tests are skipped", SHORT))
+    lines += _change_lines(row)
+    lines += _failure_lines(row)
     return lines
 
 
@@ -94,17 +102,17 @@ def _activity(view: WatchView) -> tuple[tuple[str, str], str]:
         more = len(view.testing) - len(names)
         return ("● ", "$text-success"), f"testing {', '.join([*names, *([f'{more} more'] if more else [])])}"
     if view.next_row is not None:
-        return ("○ ", MUTED), f"next test: {view.next_row.name} {view.next_row.next_words}"
+        return ("○ ", MUTED), f"next test: {view.next_row.name} {next_words(view.next_row.status, view.now_s)}"
     return ("○ ", MUTED), "no test is due"
 
 
-def _last_line(row: PeerRow, last: CheckEnded, now_s: float) -> Content:
+def _last_line(row: PeerRow, last: CheckEnded) -> Content:
     result = last.result
     why = "" if result.why is None else f": {why_words(result.why)}"
     return Content.assemble(
         ("last     ", MUTED),
         (verdict_words(result), f"bold {STATE_STYLES[row.state]}"),
-        (f" at {at_words(last.at_s, now_s)}   ", MUTED),
+        (f" at {at_words(last.at_s, row.now_s)}   ", MUTED),
         f"{result_words(result, is_transactions=row.is_transactions)}{why}",
     )
 
@@ -125,12 +133,12 @@ def _tests(row: PeerRow) -> str:
     return ", ".join(parts)
 
 
-def _change_lines(row: PeerRow, now_s: float) -> Iterator[Content]:
+def _change_lines(row: PeerRow) -> Iterator[Content]:
     changes = row.status.changes[::-1][:_MAX_CHANGES]
     if not changes and row.status.last_check is not None:
         yield Content.styled("No change of a level.", MUTED)
     for change in changes:
-        parts = change_parts(change, now_s, is_transactions=row.is_transactions)
+        parts = change_parts(change, row.now_s, is_transactions=row.is_transactions)
         yield Content.assemble(_change_mark(change), (parts.headline, "bold"))
         yield Content.assemble(("  before  ", MUTED), parts.before)
         yield Content.assemble(("  after   ", MUTED), parts.after)
@@ -140,10 +148,10 @@ def _change_mark(change: ChangeFound) -> tuple[str, str]:
     return (f"{WORSE} ", f"bold {SHORT}") if change.is_worse else (f"{BETTER} ", f"bold {GOOD}")
 
 
-def _failure_lines(row: PeerRow, now_s: float) -> Iterator[Content]:
+def _failure_lines(row: PeerRow) -> Iterator[Content]:
     for failure in newest_failures(row.status, _MAX_FAILURES):
         kind = "test" if isinstance(failure, CheckEnded) else "probe"
         words = result_words(failure.result)
         yield Content.assemble(
-            (f"{NO_RESULT} ", f"bold {BAD}"), f"{kind} at {at_words(failure.at_s, now_s)}: {words}"
+            (f"{NO_RESULT} ", f"bold {BAD}"), f"{kind} at {at_words(failure.at_s, row.now_s)}: {words}"
         )

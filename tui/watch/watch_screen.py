@@ -1,14 +1,15 @@
-"""The screen of a watch in progress: its peers, the one at the cursor, the newest events.
+"""The screen of a watch in progress: its peers, the details of the peer at the cursor, the newest events.
 
-It is drawn each second, for the times on it, and soon after an event.
+It is drawn each second, because it shows times, and soon after an event.
 """
 
 import time
 from asyncio import to_thread
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -20,24 +21,26 @@ from textual.widgets import Static
 
 from ...engine.model.errors import LinkgaugeError
 from ...watch.events import WatchEvent
+from ...watch.peer_status import PeerStatus
 from ...watch.watch_plan import WatchPlan
 from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of
-from ..kit.screens.session_screen import SessionScreen
+from ..kit.screens.progress_screen import ProgressScreen
 from ..kit.widgets.key_footer import KeyFooter
-from ..watch.session.watch_handle import WatchHandle
+from ..kit.widgets.log_view import LogView
 from .peer_table import PeerTable
 from .watch_lines import head_line, peer_lines, status_line
-from .watch_log import WatchLog
-from .watch_values import WatchEventLines, WatchView, watch_view
+from .watch_view import WatchEventLine, WatchEventLines, WatchView, watch_view
+from .watch_words import at_words
 
+_EVENT_MARKS: Final = {"plain": "·", "good": "·", "warning": "▲", "bad": "✗", "change": "◆"}
 _FRAME_LINES: Final = 3  # head, status, footer
 _TALL: Final = 32
 _MARKS: Final[Marks] = (
     ("✓ ▼ ✗", "PASS: the pass mark or more; SHORT: less; FAIL: less than half of the expected rate"),
     ("•", "a test without an expected rate: measured, and not judged"),
-    ("!", "a test without a result; in the last day the time when it was"),
+    ("!", "a test without a result; in the last day, its time"),
     ("▁▄█", "the last 24 hours: the lowest rate of each part, in percent of the expected rate; empty: no test"),
     ("▼ ▲", "in the last 24 hours: another level begins, for the worse or for the better"),
     ("●", "the peer is tested now"),
@@ -45,11 +48,68 @@ _MARKS: Final[Marks] = (
 )
 
 
-class WatchScreen(SessionScreen):
+class WatchLog(LogView[WatchEventLine]):
+    """Shows the events of a watch."""
+
+    def __init__(self) -> None:
+        super().__init__(widget_id="events")
+        self.border_title = "events"
+        self.can_focus = False
+        self.add_class("panel")
+
+    def line_text(self, line: WatchEventLine) -> Text:
+        """Return the time, a mark for the kind of event, and the text. A change stands out."""
+        is_loud = line.tone == "change"
+        return Text.assemble(
+            (f"{at_words(line.at_s, line.at_s)} ", "dim"),
+            (f"{_EVENT_MARKS[line.tone]} ", "bold"),
+            (line.text, "bold" if is_loud else ""),
+        )
+
+
+class WatchHandle(Protocol):
+    """A watch as its screen sees it: a session of this process, or the watch of another process."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another process carries the watch out, and this one only shows it."""
+        ...
+
+    @property
+    def plan(self) -> WatchPlan:
+        """The newest plan."""
+        ...
+
+    @property
+    def statuses(self) -> Mapping[str, PeerStatus]:
+        """What is known of each peer, in the plan's order."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[WatchEvent]:
+        """Iterate over the events, each once the journal has it. Raises LinkgaugeError.
+
+        `WatchEnded` comes last, unless the watch is elsewhere: then the events end after `stop`.
+        """
+        ...
+
+    def check_now(self, name: str) -> None:
+        """Make a test of this peer due now."""
+        ...
+
+    def reload(self, plan: WatchPlan) -> None:
+        """Watch by another plan from now on."""
+        ...
+
+    def stop(self) -> None:
+        """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
+        ...
+
+
+class WatchScreen(ProgressScreen):
     """One watch, until it has ended.
 
     Args:
-        session: The watch, which nobody else iterates over.
+        session: The watch. Only this screen iterates over it.
         services: The run log and export.
         read_plan: Reads the file of the watch again, in a thread, and raises LinkgaugeError; None without a file.
         clock: Returns seconds since 1970, UTC.
@@ -159,13 +219,13 @@ class WatchScreen(SessionScreen):
         self.draw()
 
     def on_screen_resume(self) -> None:
-        """Show what has happened while another screen was above this one."""
+        """Show the events since another screen came above this one."""
         self.draw()
 
     # Drawing.
 
     def draw(self) -> None:
-        """Draw what is known now."""
+        """Draw the present state."""
         self._view = replace(
             watch_view(self._session.plan, self._session.statuses, self._clock()),
             is_stopping=self.is_closing,
@@ -183,11 +243,11 @@ class WatchScreen(SessionScreen):
     def _show_peer(self) -> None:
         name = self.query_one(PeerTable).name_at_cursor
         row = next((row for row in self._view.rows if row.name == name), None)
-        lines = [] if row is None else peer_lines(row, self._session.plan, self._view.now_s)
+        lines = [] if row is None else peer_lines(row)
         self.query_one("#peer-text", Static).update(Content("\n").join(lines))
 
     def _arrange(self, height: int) -> None:
-        """Give the table as many lines as it has rows, and at most a half of the screen, or what is left of it."""
+        """Give the table a line for each row, up to half of a tall screen or two fifths of another one."""
         rows, room = len(self._session.plan.peers) + 1, height - _FRAME_LINES
         most = room // 2 if height >= _TALL else room * 2 // 5
         self.query_one(PeerTable).styles.height = "1fr" if self.has_class("-tiny") else min(rows, max(most, 4))

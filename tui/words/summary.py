@@ -151,6 +151,8 @@ def end_words(end: RunEnd) -> str:
     reason, detail = numbers.reason(end.reason), numbers.sanitize(end.detail)
     if detail == EndText.DURATION_UP.value:  # `completed` says it
         return reason
+    if detail == EndText.STILL_RUNNING.value:
+        return detail
     return detail if detail.startswith(reason) else f"{reason}: {detail}".removesuffix(": ")
 
 

@@ -169,6 +169,11 @@ def cell_text(value: object) -> str | None:
     return None if value is None else make_printable(value if isinstance(value, str) else repr(value))[:_MAX_TEXT]
 
 
+def is_running(reason: object, owner: object) -> bool:
+    """Return whether a run is active: it has no reason of an end, and its process is alive."""
+    return reason is None and is_process_alive(cell_text(owner) or "")
+
+
 def read_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a run's cells by the names of RunEntry: all but its figures."""
     reason = cell_text(cells["reason"])
@@ -181,7 +186,7 @@ def read_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
         "started_utc": cell_text(cells["started_utc"]),
         "reason": _read_reason(reason),
         "verdict": cell_text(cells["verdict"]),
-        "is_running": reason is None and is_process_alive(cell_text(cells["owner"]) or ""),
+        "is_running": is_running(reason, cells["owner"]),
         "note": cell_text(cells["note"]),
         "group": cell_text(cells["grp"]),
     }

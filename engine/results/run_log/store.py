@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
-from ...host.process_identity import is_process_alive, saved_process_identity
+from ...host.process_identity import saved_process_identity
 from ...model.errors import RunLogError, UnknownRun
 from ...model.events import Ended, Event, Sampled, Started
 from ...model.serialization import make_printable
@@ -29,6 +29,7 @@ from .listing import (
     cell_text,
     count_runs,
     find_numbers,
+    is_running,
     newest_of_peers,
     newest_with_beginning,
     read_cells,
@@ -309,7 +310,7 @@ class RunLog:
         for run_id, owner, reason in self._read(lambda connection: _owners(connection, run_ids), absent):
             if owner is None:
                 raise self._absence(run_id)
-            if reason is None and is_process_alive(owner):
+            if is_running(reason, owner):
                 raise RunLogError(f"run {run_id} is still running; stop it first")
         remove_runs(self.path, run_ids, rewrite=rewrite)
 
@@ -342,8 +343,7 @@ class RunLog:
         """Return whether a run is active, in this process or in another."""
 
         def read(connection: LogConnection) -> bool:
-            owners = (cell_text(owner) for (owner,) in connection.rows(_ACTIVE_OWNERS))
-            return any(is_process_alive(owner or "") for owner in owners)
+            return any(is_running(None, owner) for (owner,) in connection.rows(_ACTIVE_OWNERS))
 
         return self._read(read, nothing=False)
 

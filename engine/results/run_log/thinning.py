@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...host.process_identity import is_process_alive
 from ...model.errors import RunLogError
 from ...model.events import Event, Reason, Started
 from ...model.plan import SECOND_NS, Plan
 from ..meter import may_end_silent
 from ..sample_merging import SampleMerger
 from .event_blocks import pack_events
+from .listing import is_running
 from .log_file import LogConnection, open_for_reading, open_for_writing
 from .removal import give_back, pause_after, used_bytes
 from .stored_events import decode_event, encode_event, read_page, replace_events, thinned_until
@@ -82,7 +82,7 @@ def thinnable_runs(connection: LogConnection, *, with_damaged: bool) -> list[Thi
     return [
         ThinnableRun(run_id, started if isinstance(started, str) else None, bool(label or note))
         for run_id, started, label, note, reason, owner, _, _ in rows
-        if isinstance(run_id, str) and not (reason is None and is_process_alive(str(owner)))
+        if isinstance(run_id, str) and not is_running(reason, owner)
     ]
 
 
@@ -136,7 +136,7 @@ class _RunThinning:
         if row is None or time.monotonic() >= deadline:
             return False
         reason, owner, state = row
-        if state == COMPLETE or (reason is None and is_process_alive(str(owner))):
+        if state == COMPLETE or is_running(reason, owner):
             return False
         self._state = state if isinstance(state, int) else None
         number = max(0, self._state or 0)

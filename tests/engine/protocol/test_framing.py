@@ -1,6 +1,7 @@
 """Messages made small on the link that is measured, and frames whose codes nobody else can make."""
 
 import json
+import struct
 import zlib
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
 from linkgauge.engine.model.shared_key import FAR_ROLE, NEAR_ROLE
 from linkgauge.engine.protocol.framing import (
     _DICTIONARY,
+    MAX_FRAME_BYTES,
     FrameCodes,
     FrameReader,
     add_length_prefix,
@@ -72,10 +74,10 @@ def with_codes(bodies: list[bytes], secret: bytes = b"of both ends", role: bytes
     return [frame + codes.next_code(frame) for frame in frames]
 
 
-def read(*pieces: bytes) -> tuple[list[bytes], Exception | None]:
+def read(*pieces: bytes, has_codes: bool = True) -> tuple[list[bytes], Exception | None]:
     """Return the bodies that the near end's frames have, and the error at which they end."""
     reader = FrameReader(End.NEAR)
-    reader.codes = FrameCodes(b"of both ends", NEAR_ROLE)
+    reader.codes = FrameCodes(b"of both ends", NEAR_ROLE) if has_codes else None
     found: list[bytes] = []
     try:
         for piece in pieces:
@@ -85,12 +87,15 @@ def read(*pieces: bytes) -> tuple[list[bytes], Exception | None]:
     return found, None
 
 
-@given(BODIES, st.lists(st.integers(0, 700), max_size=8))
-def test_frames_with_codes_are_the_same_however_the_bytes_are_cut(bodies: list[bytes], cuts: list[int]) -> None:
+@given(BODIES, st.lists(st.integers(0, 700), max_size=8), st.booleans())
+def test_frames_are_the_same_however_the_bytes_are_cut(
+    bodies: list[bytes], cuts: list[int], has_codes: bool
+) -> None:
     """Cut within a length, a body or a code."""
-    stream = b"".join(with_codes(bodies))
+    stream = b"".join(with_codes(bodies) if has_codes else map(add_length_prefix, bodies))
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    assert read(*(stream[start:stop] for start, stop in pairwise(edges))) == (bodies, None)
+    pieces = (stream[start:stop] for start, stop in pairwise(edges))
+    assert read(*pieces, has_codes=has_codes) == (bodies, None)
 
 
 @given(BODIES.filter(bool), st.data())
@@ -149,3 +154,24 @@ def test_a_frame_is_charged_before_anything_is_done_with_it() -> None:
     with pytest.raises(LimitReached):
         list(reader.feed(stream))
     assert left == -1
+
+
+@pytest.mark.parametrize("sender", End)
+def test_a_length_over_the_limit_is_refused_before_its_body_comes(sender: End) -> None:
+    """Four bytes are enough to refuse, and none is kept for the body they promise."""
+    limit = MAX_FRAME_BYTES[sender]
+    for length in (limit + 1, 2**31, 2**32 - 1):
+        reader = FrameReader(sender)
+        with pytest.raises(RemoteProtocolError, match=f"{length} bytes is over the limit of {limit}"):
+            list(reader.feed(struct.pack(">I", length)))
+        assert len(reader._buffer) == 4
+    assert list(FrameReader(sender).feed(struct.pack(">I", limit) + bytes(limit))) == [bytes(limit)]
+
+
+def test_messages_before_an_oversized_length_are_delivered() -> None:
+    """One chunk or two, the frames before the broken one are read."""
+    reader = FrameReader(End.FAR)
+    bodies: list[bytes] = []
+    with pytest.raises(RemoteProtocolError):
+        bodies.extend(reader.feed(add_length_prefix(b"{}") + b"\xff\xff\xff\xff"))
+    assert bodies == [b"{}"]

@@ -1,4 +1,4 @@
-"""Meshes with known faults, and how well what is found fits them."""
+"""Meshes with known faults, and whether findings fit them."""
 
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ def same_rate(_sender: Host, _receiver: Host) -> float:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is slow: as a finding names it, and to which share of its rate."""
+    """A slow part: its names in a finding, and its share of the usual rate."""
 
     code: MeshFindingCode
     sender: str | None = None
@@ -34,7 +34,7 @@ class Fault:
         return self.code, self.sender, self.receiver
 
     def slows(self, sender: Host, receiver: Host) -> bool:
-        """Return whether a cell is slow by this fault."""
+        """Return whether this fault slows a cell down."""
         code = MeshFindingCode
         is_between = sender.group != receiver.group
         whole = self.code is code.GROUP and self.receiver is None
@@ -53,10 +53,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class MeshExample:
-    """A mesh that is made by a seed.
+    """A mesh that is made from a seed.
 
-    `noise` is the standard deviation of a cell in parts of its rate; `tail` the share of cells with four times as
-    much. `rate` gives the rate of a healthy cell. Slow parts in series count as their slowest; for transactions
+    `noise` is the standard deviation of a cell as a share of its rate; `tail` is the share of cells with four times
+    as much. `rate` gives the rate of a healthy cell. The slowest of several slow parts decides; for transactions
     their delays add up.
     """
 
@@ -96,7 +96,7 @@ class MeshExample:
         return MeshMatrix("mesh-1", self.mode, hosts, figures)
 
     def make_again(self) -> MeshMatrix:
-        """Return its matrix with the cells measured again that the first measurement asks for."""
+        """Return its matrix, with second measurements of the cells that ask for one."""
         matrix, second = self.make(), replace(self, seed=self.seed + 10_000).make()
         figures = dict(matrix.figures)
         for cell in cells_to_recheck(matrix):
@@ -106,7 +106,7 @@ class MeshExample:
         return replace(matrix, figures=figures)
 
     def seen(self, matrix: MeshMatrix) -> tuple[Fault, ...]:
-        """Return the faults that a matrix can show: not those of paths without a result."""
+        """Return the faults that a matrix can show, without paths that have no result."""
         measured = {tuple(cell) for cell, figure in matrix.figures.items() if figure.value is not None}
         is_path = MeshFindingCode.PATH
         return tuple(
@@ -125,21 +125,21 @@ class MeshExample:
 
 
 def make_hosts(count: int, groups: int = 0) -> tuple[Host, ...]:
-    """Return hosts in as many groups, of about equal size."""
+    """Return hosts in groups of about equal size."""
     return tuple(
         Host(f"db-{number:02}", f"rack-{number * groups // count}" if groups else None) for number in range(count)
     )
 
 
 def names(findings: Iterable[MeshFinding]) -> list[Named]:
-    """Return what findings name."""
+    """Return the names of findings."""
     return [(finding.code, finding.sender, finding.receiver) for finding in findings]
 
 
 def fits(findings: Sequence[MeshFinding], faults: Iterable[Fault], hosts: Sequence[Host] = ()) -> bool:
     """Return whether findings name exactly these faults, each once.
 
-    Whoever names a group all of whose hosts are slow names these hosts.
+    A group whose hosts are all slow stands for these hosts.
     """
     members = {host.group: [each.name for each in hosts if each.group == host.group] for host in hosts}
 

@@ -1,4 +1,4 @@
-"""Meshes whose groups are joined by less than their hosts have: pairs that cross at the same time share it."""
+"""Meshes with joints slower than their hosts' links: pairs that cross at the same time share them."""
 
 import random
 from collections import defaultdict
@@ -21,12 +21,11 @@ Way = tuple[str, str]
 
 @dataclass(frozen=True)
 class SharedJoint:
-    """Hosts in groups; some ways between groups carry only so much, in line rates, for all pairs together.
+    """Hosts in groups; some ways between groups have a maximum, in line rates, for all pairs together.
 
-    A way without an entry carries everything. `is_uplink` says that each way is one group's uplink, which all that
-    leaves or enters the group shares: the other group is then "". `slip` is the share of a test during which its
-    round's other tests have not begun yet or are over. `skew` is the standard deviation of the logarithm of what
-    each of the pairs that share a way gets of it: 0 where all get the same.
+    A way without an entry carries everything. A group's uplink, which all traffic out of or into it shares, has ""
+    as the other group. `slip` is the share of a test during which the other tests of its round have not begun or
+    are over. `skew` is the standard deviation of the logarithm of a pair's share of a way: 0 for equal shares.
     """
 
     hosts: int
@@ -38,7 +37,7 @@ class SharedJoint:
     seed: int = 1
 
     def make_again(self) -> MeshMatrix:
-        """Return its matrix, with the cells measured alone that it asks for."""
+        """Return its matrix, with second measurements of the cells that ask for one."""
         chance = random.Random(f"{self.seed} {self.hosts} {self.groups}")  # noqa: S311 - no secret
         hosts = make_hosts(self.hosts, self.groups)
         group = {host.name: host.group or "" for host in hosts}

@@ -15,16 +15,16 @@ CODE = MeshFindingCode
 BEFORE = MeshExample(10, (Fault(CODE.HOST, "db-02"), Fault(CODE.HOST_SENDS, "db-05", None, 0.7)), noise=0.02)
 
 
-def test_what_is_slow_in_both_is_no_change() -> None:
-    """Nothing but scatter lies between them."""
+def test_a_part_that_is_slow_in_both_is_not_a_change() -> None:
+    """The meshes differ only by scatter."""
     comparison = compare_meshes(BEFORE.make(), replace(BEFORE, seed=2).make())
     assert (comparison.slower, comparison.faster) == ((), ())
     assert comparison.percent == pytest.approx(0, abs=2)
     assert len(comparison.cells) == 90
 
 
-def test_what_became_slow_and_what_was_mended_is_named() -> None:
-    """One host each."""
+def test_a_slower_and_a_repaired_host_are_named() -> None:
+    """Each with its direction."""
     after = MeshExample(10, (Fault(CODE.HOST, "db-02"), Fault(CODE.HOST_RECEIVES, "db-07")), noise=0.02, seed=2)
     comparison = compare_meshes(BEFORE.make(), after.make())
     assert names(comparison.slower) == [(CODE.HOST_RECEIVES, "db-07", None)]
@@ -42,7 +42,7 @@ def test_if_everything_is_slower_that_is_the_change(*, transactions: bool) -> No
 
 
 def test_a_change_is_in_percent_of_the_first_value() -> None:
-    """None where nothing arrived."""
+    """None if nothing arrived."""
     before, cell = MeshExample(3, noise=0.0).make(), Cell("db-00", "db-01")
     after = replace(
         before, figures={cell: replace(before.figures[cell], bit_s=before.figures[cell].bit_s or 0 / 2)}
@@ -52,7 +52,7 @@ def test_a_change_is_in_percent_of_the_first_value() -> None:
     assert compare_meshes(nothing, before).cells[0].percent is None
 
 
-def test_hosts_of_one_mesh_only_are_said() -> None:
+def test_hosts_of_only_one_mesh_are_named() -> None:
     """Their cells are not compared."""
     comparison = compare_meshes(MeshExample(5).make(), MeshExample(6).make())
     assert (comparison.hosts_missing, comparison.hosts_added) == ((), ("db-05",))
@@ -61,7 +61,7 @@ def test_hosts_of_one_mesh_only_are_said() -> None:
 
 
 def test_a_host_that_went_down_is_worse_than_before() -> None:
-    """It had results in the first."""
+    """It had results in the first mesh."""
     before = MeshExample(5, noise=0.01).make()
     failure = CellFailure(FailureCode.HOST_LOST, "the worker has gone", "db-03")
     figures = {
@@ -73,13 +73,13 @@ def test_a_host_that_went_down_is_worse_than_before() -> None:
 
 
 def test_transactions_are_not_compared_with_rates() -> None:
-    """They have no unit in common."""
+    """Their units differ."""
     comparison = compare_meshes(MeshExample(4).make(), MeshExample(4, transactions=True).make())
     assert (comparison.cells, comparison.percent, comparison.slower) == ((), None, ())
 
 
 def _slow_beside_others(before: MeshMatrix, cells: Sequence[Cell], alone: float) -> MeshMatrix:
-    """Return a matrix in which cells have a sixth beside others, and a share of what they had when alone."""
+    """Return a matrix in which cells have a sixth of their rate beside others, and a share of it alone."""
     rates = {cell: before.figures[cell].bit_s or 0.0 for cell in cells}
     slow = {
         cell: replace(before.figures[cell], bit_s=rate / 6, isolated_bit_s=rate * alone)
@@ -92,7 +92,7 @@ def _slow_beside_others(before: MeshMatrix, cells: Sequence[Cell], alone: float)
 def test_a_path_that_a_test_alone_clears_is_accused_neither_in_its_mesh_nor_by_the_comparison(
     *, expected: bool
 ) -> None:
-    """It shared a trunk with others; the figure of the cell is that of the test alone."""
+    """It shared a trunk with others; the figure of the test alone counts."""
     before, cell = MeshExample(6, noise=0.01, expected=expected).make(), Cell("db-02", "db-05")
     after = _slow_beside_others(before, [cell], alone=0.99)
     comparison = compare_meshes(before, after)
@@ -109,8 +109,8 @@ def test_a_path_that_is_slow_alone_as_well_is_slower_than_before() -> None:
     assert names(comparison.slower) == [(CODE.PATH, *cell)]
 
 
-def test_a_network_that_became_short_inside_is_the_change() -> None:
-    """As its own mesh says: no path is accused."""
+def test_a_network_that_lost_capacity_is_the_change() -> None:
+    """As in its own mesh: no path is accused."""
     before = MeshExample(6, noise=0.01).make()
     cells = [Cell("db-00", "db-03"), Cell("db-01", "db-04"), Cell("db-02", "db-05"), Cell("db-03", "db-01")]
     comparison = compare_meshes(before, _slow_beside_others(before, cells, alone=1.0))

@@ -20,7 +20,7 @@ SIZES = (3, 5, 8, 12, 20)
 
 
 def faults_of(hosts: Sequence[Host], draw: random.Random) -> Iterator[tuple[str, tuple[Fault, ...]]]:
-    """Yield every kind of fault that so many hosts can show, alone and with a second one."""
+    """Yield every kind of fault that these hosts can show, alone and with a second one."""
     share = draw.uniform(0.3, 0.7)
     first, second, third = (host.name for host in draw.sample(hosts, 3))
     path = Fault(CODE.PATH, second, third, 0.8 * share)
@@ -59,7 +59,7 @@ def faults_of_groups(
 
 
 def wrong_of_grid(example: MeshExample, sizes: Sequence[int], *, is_again: bool = False) -> tuple[int, list[str]]:
-    """Return how many meshes were read, and those in which something else was found than is there."""
+    """Return how many meshes were read, and those with wrong findings."""
     count, wrong = 0, []
     for size in sizes:
         draw = random.Random(f"{example.seed} {size}")  # noqa: S311 - no secret
@@ -91,12 +91,12 @@ def test_every_kind_of_fault_is_named_and_nothing_else(noise: float, *, expected
     ],
 )
 def test_faults_are_named_in_meshes_of_other_kinds(example: MeshExample) -> None:
-    """A mesh of three hosts with missing cells tells too little; so does half of the hosts, if delays add up."""
+    """Three hosts with missing cells tell too little; so do slow halves of the hosts, if delays add up."""
     _, wrong = wrong_of_grid(example, SIZES[1:])
     assert not [each for each in wrong if not (example.transactions and each.startswith("one of 2"))]
 
 
-def test_cells_that_are_slow_by_chance_are_no_findings_after_a_second_measurement() -> None:
+def test_cells_that_are_slow_by_chance_are_not_findings_after_a_second_measurement() -> None:
     """Three in a hundred cells scatter four times as much as the others."""
     count, wrong = wrong_of_grid(MeshExample(0, noise=0.03, tail=0.03, seed=7), SIZES[1:4], is_again=True)
     assert len(wrong) <= 0.03 * count, wrong
@@ -119,7 +119,7 @@ def test_in_much_scatter_most_faults_are_named_and_hardly_anything_else() -> Non
 def test_a_healthy_mesh_has_no_findings(
     size: int, noise: float, seed: int, groups: int, *, expected: bool, missing: float
 ) -> None:
-    """However many hosts, in however many groups."""
+    """With any number of hosts and groups."""
     example = MeshExample(size, (), groups, noise, seed=seed, expected=expected, missing=missing)
     assert not find_faults(example.make())
 
@@ -133,7 +133,7 @@ def test_sixty_four_hosts_are_read_as_well() -> None:
 
 
 def test_a_pair_of_hosts_has_a_slow_path_at_most() -> None:
-    """Which of the two hosts it is, two cells cannot tell."""
+    """Two cells cannot tell which host it is."""
     (finding,) = find_faults(MeshExample(2, (Fault(CODE.PATH, "db-00", "db-01"),), noise=0.0).make())
     assert (finding.code, finding.sender, finding.receiver) == (CODE.PATH, "db-00", "db-01")
     assert finding.less_percent == pytest.approx(50)
@@ -153,7 +153,7 @@ def test_a_finding_says_by_how_much_its_cells_and_the_usual_cause() -> None:
     assert finding.why == "receiver-core-full"
 
 
-def test_links_of_different_speeds_are_no_fault_where_rates_are_expected() -> None:
+def test_links_of_different_speeds_are_not_a_fault_if_rates_are_expected() -> None:
     """Two hosts have a link of a tenth."""
 
     def rate(sender: Host, receiver: Host) -> float:
@@ -168,7 +168,7 @@ def test_links_of_different_speeds_are_no_fault_where_rates_are_expected() -> No
     assert sorted(names(without), key=str) == [(CODE.HOST, "db-02", None), (CODE.HOST, "db-05", None)]
 
 
-def test_a_cell_without_an_expected_rate_is_compared_by_those_of_its_hosts() -> None:
+def test_a_cell_without_an_expected_rate_is_compared_by_its_hosts_other_cells() -> None:
     """A link of an unknown speed beside known ones."""
     matrix = MeshExample(8, (Fault(CODE.HOST, "db-03"),), noise=0.02).make()
     figures = {
@@ -198,7 +198,7 @@ def test_if_every_cell_is_below_the_expected_rate_that_is_the_finding() -> None:
     ],
 )
 def test_a_few_cells_at_the_expected_rate_are_not_the_usual_ones(hosts: int, healthy: list[Cell]) -> None:
-    """All others are below it; the finding lists these only."""
+    """The finding lists only the other cells, which are below it."""
     matrix = MeshExample(hosts, (Fault(CODE.ALL, share=0.6),), noise=0.02).make()
     figures = dict(matrix.figures) | {
         cell: replace(matrix.figures[cell], bit_s=matrix.figures[cell].expected_bit_s) for cell in healthy
@@ -209,7 +209,7 @@ def test_a_few_cells_at_the_expected_rate_are_not_the_usual_ones(hosts: int, hea
 
 @pytest.mark.parametrize("expected", [True, False])
 def test_two_thirds_of_slow_hosts_are_named_only_if_more_is_expected(*, expected: bool) -> None:
-    """Without expected rates they may as well be the usual ones, and the others fast."""
+    """Without expected rates they may be the usual ones, and the others fast."""
     hosts = [host.name for host in make_hosts(12)]
     slow = tuple(Fault(CODE.HOST, name) for name in random.Random(2).sample(hosts, 8))  # noqa: S311 - no secret
     found = find_faults(MeshExample(12, slow, noise=0.02, expected=expected).make())
@@ -245,7 +245,7 @@ def with_failures(matrix: MeshMatrix, host: str, failure: CellFailure) -> MeshMa
 
 
 def test_a_host_without_results_is_down_and_says_why() -> None:
-    """Its cells are no slow paths, and its peers are not down."""
+    """Its cells are not slow paths, and its peers are not down."""
     failure = CellFailure(FailureCode.HOST_LOST, "the worker has gone", "db-04")
     matrix = with_failures(MeshExample(6, (Fault(CODE.HOST, "db-01"),), noise=0.02).make(), "db-04", failure)
     down, slow = find_faults(matrix)
@@ -254,7 +254,7 @@ def test_a_host_without_results_is_down_and_says_why() -> None:
     assert (slow.code, slow.sender) == (CODE.HOST, "db-01")
 
 
-def test_of_hosts_without_results_those_are_down_that_failures_name() -> None:
+def test_of_hosts_without_results_only_those_that_failures_name_are_down() -> None:
     """With all others down, the last one has no results either."""
     matrix = MeshExample(4).make()
     for name in ("db-00", "db-01", "db-02"):
@@ -269,7 +269,7 @@ def test_a_pair_that_does_not_reach_each_other_has_no_host_to_blame() -> None:
 
 
 def test_a_stopped_mesh_has_no_hosts_that_are_down() -> None:
-    """A person ended it before."""
+    """The user ended it before."""
     matrix = with_failures(MeshExample(4).make(), "db-00", CellFailure(FailureCode.STOPPED, "stopped"))
     assert not find_faults(matrix)
 
@@ -287,8 +287,8 @@ def measured_again(matrix: MeshMatrix, share: float, found: MeshFinding, count: 
     return replace(matrix, figures=figures)
 
 
-def test_what_is_fast_when_measured_alone_is_the_networks_inside() -> None:
-    """The same cells are slow between the groups if they stay slow."""
+def test_a_part_that_is_fast_when_measured_alone_is_a_network_without_capacity() -> None:
+    """If the same cells stay slow, the path between the groups is."""
     matrix = MeshExample(12, (Fault(CODE.GROUPS, "rack-0", "rack-2"),), groups=3).make()
     (slow,) = find_faults(matrix)
     (fabric,) = find_faults(measured_again(matrix, 0.97, slow))
@@ -298,7 +298,7 @@ def test_what_is_fast_when_measured_alone_is_the_networks_inside() -> None:
     assert slow_name[0] is CODE.GROUPS
 
 
-def test_if_all_cells_are_slow_only_together_the_network_is_short_inside() -> None:
+def test_if_all_cells_are_slow_only_together_the_network_lacks_capacity() -> None:
     """Every cell is below the expected rate."""
     matrix = MeshExample(8, (Fault(CODE.ALL, share=0.6),), noise=0.02).make()
     (found,) = find_faults(matrix)
@@ -306,7 +306,7 @@ def test_if_all_cells_are_slow_only_together_the_network_is_short_inside() -> No
 
 
 def test_a_path_that_is_fast_when_measured_again_was_slow_by_chance() -> None:
-    """Many such paths are the network's inside: collisions on its links."""
+    """Many such paths are a network without capacity: they collide on its links."""
     one = MeshExample(8, (Fault(CODE.PATH, "db-01", "db-06"),)).make()
     assert not find_faults(measured_again(one, 1.0, find_faults(one)[0]))
     paths = tuple(Fault(CODE.PATH, f"db-0{place}", f"db-0{(3 * place + 1) % 8}") for place in (0, 1, 2, 4, 5))
@@ -331,8 +331,8 @@ def test_a_path_that_loses_packets_stays_one_when_it_is_less_slow_alone(
     assert names(find_faults(measured_again(matrix, again, slow))) == [(CODE.PATH, "db-01", "db-04")]
 
 
-def test_a_mesh_of_single_pairs_has_no_short_network() -> None:
-    """Nothing else loaded it."""
+def test_a_mesh_of_single_pairs_says_nothing_about_capacity() -> None:
+    """Nothing else loaded the network."""
     matrix = MeshExample(12, (Fault(CODE.GROUPS, "rack-0", "rack-2"),), groups=3, mode=MeshMode.ISOLATED).make()
     (slow,) = find_faults(matrix)
     assert names(find_faults(measured_again(matrix, 0.97, slow))) == names([slow])
@@ -361,10 +361,10 @@ def test_a_slow_joint_is_named_once_however_many_pairs_share_it_at_a_time(
 
 @pytest.mark.parametrize("skew", [0.4, 0.7])
 @pytest.mark.parametrize(("hosts", "groups"), [(8, 2), (12, 2), (12, 3)])
-def test_pairs_that_share_a_slow_joint_unequally_are_no_paths_and_no_short_network(
+def test_pairs_that_share_a_slow_joint_unequally_are_neither_paths_nor_a_lack_of_capacity(
     hosts: int, groups: int, skew: float
 ) -> None:
-    """One of four had half of what each of them should have had."""
+    """One of four had half of its fair share."""
     for seed in range(1, 9):
         joint = SharedJoint(hosts, groups, both_ways(groups, 0.5), skew=skew, seed=seed)
         found = find_faults(joint.make_again())
@@ -373,10 +373,10 @@ def test_pairs_that_share_a_slow_joint_unequally_are_no_paths_and_no_short_netwo
 
 @pytest.mark.parametrize(("hosts", "groups"), SHARED)
 @pytest.mark.parametrize("share", [1.2, 1.5, 2.5])
-def test_a_joint_that_is_short_for_several_pairs_only_is_the_networks_inside(
+def test_a_joint_that_is_short_only_for_several_pairs_is_a_network_without_capacity(
     hosts: int, groups: int, share: float
 ) -> None:
-    """No host and no path is slow. Where few pairs ever met on it, there is nothing to see."""
+    """No host and no path is slow. If few pairs ever met on it, there is nothing to see."""
     found = find_faults(SharedJoint(hosts, groups, both_ways(groups, share), slip=0.2).make_again())
     assert {finding.code for finding in found} <= {CODE.FABRIC}
     assert len(found) <= 1

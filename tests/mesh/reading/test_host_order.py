@@ -11,14 +11,14 @@ CODE = MeshFindingCode
 
 
 def test_slow_hosts_come_first_and_the_others_keep_their_order() -> None:
-    """One of them is only slow in receiving."""
+    """One of them only receives slowly."""
     faults = (Fault(CODE.HOST_RECEIVES, "db-04", None, 0.7), Fault(CODE.HOST, "db-06", None, 0.4))
     order = order_hosts(MeshExample(8, faults).make())
     assert order == ("db-06", "db-04", "db-00", "db-01", "db-02", "db-03", "db-05", "db-07")
 
 
 def test_half_of_the_hosts_are_stripes_too() -> None:
-    """Their medians are no lower than those of the others."""
+    """Although their medians are not lower than those of the others."""
     slow = ("db-01", "db-02", "db-05", "db-07")
     order = order_hosts(MeshExample(8, tuple(Fault(CODE.HOST, name) for name in slow), noise=0.01).make())
     assert set(order[:4]) == set(slow)
@@ -32,6 +32,6 @@ def test_hosts_of_a_group_stay_together() -> None:
 
 @given(size=st.integers(2, 12), groups=st.integers(0, 4), missing=st.sampled_from((0.0, 0.5, 1.0)))
 def test_every_host_is_in_the_order_once(size: int, groups: int, missing: float) -> None:
-    """Those without any result as well."""
+    """Hosts without a result as well."""
     matrix = MeshExample(size, groups=groups, missing=missing).make()
     assert sorted(order_hosts(matrix)) == [host.name for host in matrix.hosts]

@@ -1,4 +1,4 @@
-"""Lossy hosts, groups and paths are named where rates do not show them, and nothing else is."""
+"""Lossy hosts, groups and paths are named if rates do not show them, and nothing else is."""
 
 import random
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Lossy = Callable[[Cell], bool]
 
 
 def lose(matrix: MeshMatrix, lossy: Lossy, loss: float, usual: float = 0.0, seed: int = 1) -> MeshMatrix:
-    """Return a matrix in which each cell loses a share of what it sends; the lossy ones another share."""
+    """Return a matrix in which cells lose the usual share of their payload, and lossy ones another share."""
     chance = random.Random(seed)  # noqa: S311 - no secret
 
     def figure(cell: Cell, before: CellFigure) -> CellFigure:
@@ -27,7 +27,7 @@ def lose(matrix: MeshMatrix, lossy: Lossy, loss: float, usual: float = 0.0, seed
 
 
 def measure_again(matrix: MeshMatrix, share: float = 1.0) -> MeshMatrix:
-    """Return a matrix with the cells that it asks for measured again, with a share of their loss."""
+    """Return a matrix with the second measurements that it asks for, with a share of the first loss."""
     figures = dict(matrix.figures)
     for cell in cells_to_recheck(matrix):
         before = figures[cell]
@@ -51,7 +51,7 @@ def healthy(hosts: int, groups: int = 0, mode: MeshMode = MeshMode.ROUNDS) -> Me
 @pytest.mark.parametrize("loss", [0.005, 0.01, 0.02, 0.05])
 @pytest.mark.parametrize("usual", [0.0, 1e-5, 3e-4])
 def test_one_lossy_direction_of_a_pair_is_named_and_nothing_else(hosts: int, loss: float, usual: float) -> None:
-    """Though its rate is that of the others."""
+    """Although its rate is like the others."""
     matrix = lose(healthy(hosts), lambda cell: cell == ("db-01", "db-02"), loss, usual)
     (finding,) = found_in(matrix)
     assert names([finding]) == [(CODE.PATH, "db-01", "db-02")]
@@ -69,7 +69,7 @@ def test_one_lossy_direction_of_a_pair_is_named_and_nothing_else(hosts: int, los
     ],
 )
 def test_a_lossy_host_is_named_once(hosts: int, code: MeshFindingCode, lossy: Lossy) -> None:
-    """And not each of its paths."""
+    """Its paths are not named."""
     found = found_in(lose(healthy(hosts), lossy, 0.01, 1e-4))
     assert [(each.code, each.sender or each.receiver) for each in found] == [(code, "db-01")]
 
@@ -84,15 +84,15 @@ def test_a_lossy_way_between_groups_is_named_once(groups: int) -> None:
     assert names(found) == [(CODE.GROUPS, *between)]
 
 
-def test_a_single_burst_is_no_lossy_path() -> None:
-    """It loses nothing when it is measured again; while the mesh is not over, nothing is said of it."""
+def test_a_single_burst_is_not_a_lossy_path() -> None:
+    """It loses nothing in the second measurement. Before that, nothing is said about it."""
     matrix = lose(healthy(8), lambda cell: cell == ("db-01", "db-02"), 0.01)
     assert cells_to_recheck(matrix) == (("db-01", "db-02"),)
     assert find_faults(matrix) == ()
     assert found_in(matrix, share=0.0) == ()
 
 
-def test_many_cells_that_lose_only_beside_others_are_the_networks_inside() -> None:
+def test_many_cells_that_lose_only_beside_others_are_a_network_without_capacity() -> None:
     """One finding, without a host."""
     (finding,) = found_in(lose(healthy(8), lambda cell: "db-01" in cell, 0.01), share=0.0)
     assert (finding.code, finding.sender, len(finding.cells)) == (CODE.FABRIC, None, 14)
@@ -100,7 +100,7 @@ def test_many_cells_that_lose_only_beside_others_are_the_networks_inside() -> No
 
 
 @pytest.mark.parametrize("loss", [0.0, 1e-4, 2e-3, 0.02])
-def test_what_every_cell_loses_is_no_finding(loss: float) -> None:
+def test_a_loss_that_every_cell_has_is_not_a_finding(loss: float) -> None:
     """Nothing stands out."""
     assert found_in(lose(healthy(8), lambda _cell: False, 0.0, loss)) == ()
 
@@ -115,7 +115,7 @@ def test_a_slow_cause_that_loses_is_named_for_its_rate_alone() -> None:
 
 
 def test_in_a_mesh_of_single_pairs_the_first_measurement_counts() -> None:
-    """Nothing else ran beside it."""
+    """No other test ran beside it."""
     matrix = lose(healthy(5, mode=MeshMode.ISOLATED), lambda cell: cell == ("db-01", "db-02"), 0.01)
     assert cells_to_recheck(matrix) == ()
     assert names(find_faults(matrix)) == [(CODE.PATH, "db-01", "db-02")]

@@ -13,7 +13,7 @@ CODE = MeshFindingCode
 
 
 def test_a_healthy_mesh_is_not_measured_again() -> None:
-    """Nor is one whose pairs were each alone."""
+    """A mesh whose pairs were measured alone is not, either."""
     assert cells_to_recheck(MeshExample(12).make()) == ()
     slow = MeshExample(12, (Fault(CODE.HOST, "db-01"),), mode=MeshMode.ISOLATED)
     assert cells_to_recheck(slow.make()) == ()
@@ -30,7 +30,7 @@ def test_three_cells_of_each_cause_are_measured_again_with_different_hosts() -> 
 
 
 def test_the_number_of_second_measurements_is_bounded() -> None:
-    """However many paths are slow; those measured again already do not count twice."""
+    """With any number of slow paths. Cells with a second measurement do not count again."""
     paths = tuple(Fault(CODE.PATH, f"db-{place:02}", f"db-{(place * 7 + 3) % 32:02}", 0.4) for place in range(32))
     matrix = MeshExample(32, tuple(path for path in paths if path.sender != path.receiver)).make()
     first = cells_to_recheck(matrix)
@@ -43,7 +43,7 @@ def test_the_number_of_second_measurements_is_bounded() -> None:
 
 @pytest.mark.parametrize(("share", "is_found"), [(0.83, True), (1.0, False)])
 def test_a_path_that_may_be_slow_by_chance_is_one_if_it_is_slow_again(share: float, *, is_found: bool) -> None:
-    """13 % less is a finding only when measured twice."""
+    """13 % less is a finding only after two measurements."""
     cell = Cell("db-04", "db-09")
     matrix = MeshExample(12, (Fault(CODE.PATH, *cell, 0.86),), noise=0.01).make()
     assert not find_faults(matrix)

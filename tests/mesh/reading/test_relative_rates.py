@@ -1,4 +1,4 @@
-"""What each cell is compared with."""
+"""The rate that each cell is compared with."""
 
 from dataclasses import replace
 from math import log
@@ -23,7 +23,7 @@ def test_rates_are_shares_of_the_expected_ones() -> None:
     assert rates.logs[0] == pytest.approx(0)
 
 
-def test_a_few_cells_without_an_expected_rate_get_that_of_their_hosts() -> None:
+def test_a_few_cells_without_an_expected_rate_get_the_one_of_their_hosts() -> None:
     """The slower of two links."""
     matrix = MeshExample(4, noise=0.0).make()
     figures = {
@@ -36,7 +36,7 @@ def test_a_few_cells_without_an_expected_rate_get_that_of_their_hosts() -> None:
     assert rates.logs[rates.cells.index(unknown)] == pytest.approx(log(10))
 
 
-def test_values_are_compared_as_they_are_where_most_cells_have_no_expected_rate() -> None:
+def test_values_are_compared_as_they_are_if_most_cells_have_no_expected_rate() -> None:
     """Transactions never have one."""
     assert not relative_rates(MeshExample(4, expected=False).make()).is_absolute
     transactions = relative_rates(MeshExample(4, transactions=True, noise=0.0).make())
@@ -53,8 +53,8 @@ def test_cells_without_a_result_and_of_strangers_are_left_out() -> None:
     assert sorted(rates.cells) == sorted(measured)
 
 
-def test_a_second_measurement_is_compared_with_the_same() -> None:
-    """A cell without one has none."""
+def test_a_second_measurement_is_compared_with_the_same_rate() -> None:
+    """Cells without one have None."""
     matrix = MeshExample(3, noise=0.0).make()
     cell = Cell("db-00", "db-01")
     figures = {**matrix.figures, cell: replace(matrix.figures[cell], isolated_bit_s=LINE_RATE / 2)}

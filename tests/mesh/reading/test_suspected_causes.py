@@ -1,4 +1,4 @@
-"""Which cells a possible cause would make slow."""
+"""The cells that a possible cause would make slow."""
 
 from linkgauge.mesh.figures import MeshFindingCode
 from linkgauge.mesh.reading.relative_rates import relative_rates
@@ -24,15 +24,15 @@ def test_every_suspect_has_the_cells_that_such_a_fault_makes_slow() -> None:
         assert sorted(suspect.cells) == slow
 
 
-def test_only_what_is_mostly_low_is_suspected() -> None:
-    """One host receives little; of another one two cells are low."""
+def test_only_a_host_with_mostly_low_cells_is_suspected() -> None:
+    """One host receives little; another has two low cells."""
     rates = relative_rates(MeshExample(9).make())
     is_low = [cell.receiver == "db-03" or cell == ("db-01", "db-02") for cell in rates.cells]
     assert [(each.code, each.sender) for each in find_suspects(rates, is_low)] == [(CODE.HOST_RECEIVES, "db-03")]
 
 
 def test_groups_of_two_hosts_have_no_inside() -> None:
-    """Two paths are two paths. One group is no group."""
+    """Two paths are just two paths. A single group is not a group."""
     rates = relative_rates(MeshExample(4, groups=2).make())
     suspects = find_suspects(rates, [True] * len(rates.cells))
     assert {each.code for each in suspects if not each.is_host} == {CODE.GROUPS}

@@ -1,4 +1,4 @@
-"""The usual rate of cells, their scatter, and what is beyond chance."""
+"""The usual rate of cells, their scatter, and slowness beyond chance."""
 
 import random
 
@@ -14,14 +14,14 @@ def cells(count: int, rate: float, spread: float, seed: int = 1) -> list[float]:
     return [draw.gauss(rate, spread) for _ in range(count)]
 
 
-def test_rates_at_which_many_cells_lie_are_found_the_highest_first() -> None:
+def test_rates_of_many_cells_are_found_the_highest_first() -> None:
     """A quarter of the cells is fast: half of the hosts."""
     logs = cells(250, 0.0, 0.03) + cells(750, -0.7, 0.03)
     assert usual_rates(logs, is_absolute=False) == [pytest.approx(0, abs=0.02), pytest.approx(-0.7, abs=0.02)]
 
 
 def test_scattered_cells_have_one_rate() -> None:
-    """At 8 %, the fastest cells are no rate of their own."""
+    """At 8 %, the fastest cells do not have a rate of their own."""
     assert usual_rates(cells(1000, 0.0, 0.08), is_absolute=True)[-1] == pytest.approx(0, abs=0.02)
 
 
@@ -34,7 +34,7 @@ def test_any_cells_have_a_usual_rate_among_them(logs: list[float]) -> None:
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.08])
-def test_the_scatter_is_that_of_healthy_cells(spread: float) -> None:
+def test_the_scatter_is_measured_on_healthy_cells(spread: float) -> None:
     """Slow cells do not count."""
     logs = cells(600, 0.0, spread) + cells(400, -0.6, spread)
     assert find_spread(logs, 0.0) == pytest.approx(spread, rel=0.15)
@@ -46,7 +46,7 @@ def test_few_cells_are_assumed_to_scatter_as_rates_usually_do() -> None:
 
 
 def test_longer_tails_make_more_chance() -> None:
-    """The fast cells show them, and two hosts of one machine are no tail."""
+    """The fast cells show them. Two hosts of one machine are not a tail."""
     normal = slowness_beyond_chance(cells(1000, 0.0, 0.03), 0.03)
     assert 0.1 <= normal < 0.25
     draw = random.Random(1)  # noqa: S311 - no secret
@@ -56,7 +56,7 @@ def test_longer_tails_make_more_chance() -> None:
 
 
 def test_slow_paths_do_not_hide_each_other() -> None:
-    """One in seven is slow: that is no scatter."""
+    """One in seven is slow: that is not scatter."""
     many = cells(900, 0.0, 0.03) + cells(150, -0.7, 0.03)
     assert slowness_beyond_chance(many, 0.03) < 0.3
     assert slowness_beyond_chance([], 0.03) == 0

@@ -19,7 +19,7 @@ async def no_prompt(*_arguments: Any) -> None:
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Peer]]:
-    """Return the far ends that are opened and closed; that of db-09 cannot be opened."""
+    """Return the list of far ends as they open and close; the one of db-09 cannot be opened."""
     steps: list[tuple[str, Peer]] = []
 
     @asynccontextmanager
@@ -37,7 +37,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Peer]]:
 
 
 async def test_a_far_end_is_opened_once_for_all_runs_and_closed_at_the_end(steps: list[tuple[str, Peer]]) -> None:
-    """A person logs in once."""
+    """The user logs in once."""
     keeper = FarEndKeeper(no_prompt)
     assert await keeper.get_far_end(LOOPBACK) is await keeper.get_far_end(LOOPBACK)
     assert steps == [("open", LOOPBACK)]

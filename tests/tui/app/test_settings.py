@@ -10,7 +10,7 @@ from linkgauge.tui.words.numbers import RateUnit
 
 @pytest.mark.every
 async def test_settings_apply_at_once_and_are_saved_when_the_screen_closes(world: Any, tmp_path: Path) -> None:
-    """By keys alone, while a run goes on; what cannot be is told beside its field, and changes nothing."""
+    """By keys alone, while a run goes on. A wrong value has its error beside the field, and changes nothing."""
     world.settings_dir = tmp_path
     async with world.cockpit() as cockpit:
         assert set(THEMES) <= set(cockpit.app.available_themes)
@@ -42,7 +42,7 @@ async def test_settings_apply_at_once_and_are_saved_when_the_screen_closes(world
 async def test_an_invalid_file_is_reported_in_the_app_and_set_aside_with_the_first_change(
     world: Any, tmp_path: Path
 ) -> None:
-    """It is told where it is, both when the app opens and in the settings."""
+    """The file is named when the app opens, and in the settings."""
     (tmp_path / FILE_NAME).write_text('units = "furlongs"\ntheme = 1')
     world.settings_dir, world.loaded = tmp_path, read_preferences(tmp_path)
     async with world.cockpit((120, 40)) as cockpit:

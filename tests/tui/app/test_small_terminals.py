@@ -8,7 +8,7 @@ import pytest
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.run.preset_list import PresetList, align_point
+from linkgauge.tui.run.preset_picker import PresetList, align_point
 
 from ..scripted_run import five_sessions_half_way
 from ..stored_runs import open_history
@@ -99,7 +99,7 @@ WHOLE = {
 
 
 async def test_the_smallest_start_screen_shows_the_first_keys(world: Any) -> None:
-    """There is no footer that could; another size brings the longer text back."""
+    """It has no footer for them. A larger size brings the longer text back."""
     async with world.cockpit((40, 10)) as cockpit:
         for entry in ("space start", "n network", "c connect", "? help", "q quit"):
             assert entry in cockpit.text()
@@ -136,7 +136,7 @@ async def test_the_smallest_plots_have_their_names(world: Any) -> None:
 
 @pytest.mark.every
 async def test_the_head_of_the_history_keeps_whole_words(world: Any, history_log: Any) -> None:
-    """What has no room is left out; with room it is back."""
+    """A word without room is left out, and comes back with room."""
     async with world.cockpit((40, 10)) as cockpit:
         await open_history(cockpit, "space")
         assert cockpit.line(0).strip() == "history  4 saved runs  ◆ 1 marked"

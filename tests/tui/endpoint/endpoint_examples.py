@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from linkgauge.engine.far.status import RunStatus
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.endpoint.endpoint_values import ClientReading
+from linkgauge.tui.endpoint.endpoint_rates import ClientReading
 from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from textual.app import App, ComposeResult
 from textual.widget import Widget

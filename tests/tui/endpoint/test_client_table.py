@@ -47,7 +47,7 @@ async def test_cells_follow_the_readings() -> None:
 @pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
 @pytest.mark.parametrize("width", [80, 120])
 async def test_a_client_of_another_program_is_marked(direction: Direction, workload: Workload, width: int) -> None:
-    """In a narrow table as well; its name comes from the other end."""
+    """Also in a narrow table. The other end chose its name."""
     run = CLIENTS[0].run
     assert run is not None
     run = replace(run, workload=workload, settings=replace(run.settings, direction=direction))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.tui.endpoint.endpoint_log import EndpointLogLine
 from linkgauge.tui.endpoint.endpoint_panels import (
     EndpointGauge,
     EndpointHeader,
@@ -13,7 +14,7 @@ from linkgauge.tui.endpoint.endpoint_panels import (
     LimitsPanel,
     RateHistory,
 )
-from linkgauge.tui.endpoint.endpoint_values import EndpointInfo, EndpointLogLine, EndpointSnapshot, Totals
+from linkgauge.tui.endpoint.endpoint_rates import EndpointInfo, EndpointSnapshot, Totals
 from linkgauge.tui.words.numbers import RateUnit
 from textual.widgets import Static
 
@@ -36,7 +37,7 @@ async def header_lines(snapshot: EndpointSnapshot, width: int) -> list[str]:
 
 @pytest.mark.parametrize("iperf3", [None, "port 5201, with a user name"])
 async def test_the_header_says_where_and_for_whom_iperf3_is_served(iperf3: str | None) -> None:
-    """It is another port than the endpoint's, with an access of its own."""
+    """Its port and its access differ from the endpoint's."""
     _first, second = await header_lines(replace(BUSY, info=replace(INFO, iperf3=iperf3)), 140)
     assert ("iperf3: port 5201, with a user name" in second) is (iperf3 is not None)
     assert "asks for its key" in second
@@ -44,7 +45,7 @@ async def test_the_header_says_where_and_for_whom_iperf3_is_served(iperf3: str |
 
 @pytest.mark.parametrize("width", [60, 80, 140])
 async def test_the_right_side_is_whole_at_each_width(width: int) -> None:
-    """The left side is cut, and cannot drive the terminal."""
+    """The left side is cut, and its control characters are harmless."""
     first, second = await header_lines(BUSY, width)
     assert first.endswith("● SERVING 01:05")
     assert "7 runs" in second
@@ -60,13 +61,13 @@ async def test_a_draining_endpoint_shows_the_time_that_is_left() -> None:
 
 
 async def test_an_endpoint_without_clients_has_no_totals() -> None:
-    """Zeros would be noise."""
+    """Zeros would only distract."""
     _, second = await header_lines(EndpointSnapshot(INFO), 80)
     assert second.strip() == "asks for its key"
 
 
 async def test_the_past_ends_at_the_right_with_the_newest_second() -> None:
-    """The highest second is as high as the plot; seconds for which there is no room are left out."""
+    """The highest second is as high as the plot; older seconds have no room."""
     app = Bench(EndpointGauge("received"))
     async with app.run_test(size=(42, 8)) as pilot:
         app.instrument.show(RateHistory(2e9, [*[9e9] * 100, *[0.0] * 39, 4e9], RateUnit.MBIT))
@@ -79,7 +80,7 @@ async def test_the_past_ends_at_the_right_with_the_newest_second() -> None:
 
 @pytest.mark.parametrize("size", [(20, 1), (20, 3), (80, 4), (80, 12)], ids=str)
 async def test_the_number_and_its_unit_are_there_at_each_size(size: tuple[int, int]) -> None:
-    """In plain digits where the large ones have no room."""
+    """In plain digits if large ones have no room."""
     app = Bench(EndpointGauge("sent"))
     async with app.run_test(size=size) as pilot:
         app.instrument.show(RateHistory(941e6, [941e6], RateUnit.MBIT))
@@ -91,7 +92,7 @@ async def test_the_number_and_its_unit_are_there_at_each_size(size: tuple[int, i
 
 
 async def test_each_limit_has_its_value_and_its_use() -> None:
-    """Two clients, of which one has a run with five sessions."""
+    """Two clients; one has a run with five sessions."""
     app = WidgetApp(LimitsPanel())
     limits = Limits(deny=("10.0.0.0/8", "192.168.0.0/16"))
     async with app.run_test(size=(60, 30)) as pilot:
@@ -113,7 +114,7 @@ def log_lines(count: int) -> list[EndpointLogLine]:
 
 
 async def test_each_line_is_written_once_however_often_it_is_shown() -> None:
-    """Only the newest lines are left of those that were written; an unknown kind has a dot."""
+    """Also when older lines are gone. An unknown kind has a dot."""
     app = WidgetApp(EndpointLogView())
     async with app.run_test(size=(60, 8)) as pilot:
         lines = log_lines(3)

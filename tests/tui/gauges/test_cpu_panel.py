@@ -9,7 +9,7 @@ from .instrument_bench import Bench, lines_of
 
 
 async def test_the_cpu_panel_marks_a_busy_core_and_keeps_unknown_apart_from_idle() -> None:
-    """`!` goes with the colour; a dash is no zero."""
+    """`!` is beside the colour, and a dash is not a zero."""
     app = Bench(CpuPanel(widget_id="cpu"))
     async with app.run_test(size=(46, 6)) as pilot:
         near = CpuReading(End.NEAR, 41.0, 3, 97.2, 61.0, 0.31, tuple([10.0] * 3 + [97.2]))
@@ -52,7 +52,7 @@ async def test_more_rows_show_more_of_each_core(size: tuple[int, int], core_line
 
 @pytest.mark.parametrize(("count", "numbers_line"), [(10, "0123456789"), (16, "0    5    10   15"), (128, "0")])
 async def test_core_numbers_are_below_their_columns(count: int, numbers_line: str) -> None:
-    """All of up to ten cores, every fifth of more; where several share a column, the first of them."""
+    """Each of up to ten cores, and every fifth of more. A shared column has its first number."""
     app = Bench(CpuPanel(widget_id="cpu"))
     async with app.run_test(size=(38, 7)) as pilot:
         readings = (CpuReading(end, 41.0, 3, 97.2, 61.0, 0.31, (10.0,) * count) for end in End)

@@ -1,4 +1,4 @@
-"""The panel of datagrams: loss first, with a mark that needs no colour, and dashes for what nobody knows."""
+"""The panel of datagrams: loss first, with a mark that needs no colour, and dashes for unknown values."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ async def drawn(*readings: DatagramReading, size: tuple[int, int] = (39, 12)) ->
 
 
 async def test_one_direction_has_each_value_with_its_detail() -> None:
-    """The most important ones come first: a low panel has those."""
+    """The most important values come first: a low panel has only them."""
     reading = DatagramReading(Direction.OUT, 81_620.0, SOME, SOME)
     lines = [" ".join(line.split()) for line in await drawn(reading)]
     assert lines == [
@@ -59,7 +59,7 @@ async def test_one_direction_has_each_value_with_its_detail() -> None:
 
 
 async def test_what_was_not_sent_and_what_a_search_has_found_have_rows_of_their_own() -> None:
-    """Otherwise a sender that is held up would look like a slow link."""
+    """Without them, a sender that is too slow would look like a slow link."""
     found = CapacitySummary(941_000_000, 0.4, 1_250_000, 8_000_000, None, is_complete=False)
     some = replace(SOME, skipped=1_229, capacity=found)
     lines = [" ".join(line.split()) for line in await drawn(DatagramReading(Direction.OUT, 1.0, some, some))]
@@ -73,8 +73,8 @@ async def test_what_was_not_sent_and_what_a_search_has_found_have_rows_of_their_
         assert (await drawn(DatagramReading(Direction.OUT, 1.0, other, other)))[1].endswith(words)
 
 
-async def test_two_directions_stand_beside_each_other() -> None:
-    """Each has a mark of its own."""
+async def test_two_directions_are_side_by_side() -> None:
+    """Each has its own mark."""
     lossless = replace(SOME, lost=0)
     lines = await drawn(
         DatagramReading(Direction.OUT, 1_000.0, SOME, SOME), DatagramReading(Direction.IN, 2_000.0, SOME, lossless)
@@ -85,8 +85,8 @@ async def test_two_directions_stand_beside_each_other() -> None:
 
 
 @pytest.mark.parametrize("summary", [None, NOTHING])
-async def test_what_nobody_knows_is_a_dash(summary: DatagramSummary | None) -> None:
-    """Never a zero, which would be measured."""
+async def test_an_unknown_value_is_a_dash(summary: DatagramSummary | None) -> None:
+    """A zero would be a measured value."""
     for line in await drawn(DatagramReading(Direction.OUT, None, summary, summary)):
         assert "–" in line
         assert "0" not in line.replace("p50", "")

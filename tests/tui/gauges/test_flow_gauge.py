@@ -32,7 +32,7 @@ async def test_the_big_number_keeps_its_width_and_place(size: tuple[int, int]) -
     ("bit_s", "mark"), [(9_389e6, "✓"), (9_415e6 * 0.95, "✓"), (9_415e6 * 0.94, "▼"), (9_415e6 * 0.4, "✗")]
 )
 async def test_a_gauge_judges_with_a_mark_and_a_number(bit_s: float, mark: str) -> None:
-    """At the pass mark is passed; large or small, in the gauge or in its title."""
+    """A rate at the pass mark passes. The mark is in the gauge, or in the title of a small one."""
     app = Bench(FlowGauge(Direction.OUT))
     async with app.run_test(size=(80, 24)) as pilot:
         app.instrument.show(FlowReading(Direction.OUT, bit_s, EXPECTED))
@@ -47,7 +47,7 @@ async def test_a_gauge_judges_with_a_mark_and_a_number(bit_s: float, mark: str) 
 
 
 async def test_the_bar_has_a_tick_at_the_expected_and_at_the_peak_rate() -> None:
-    """Each with its rate below it, and the scale stays when the one becomes the other."""
+    """Each has its rate below it. The scale stays when the expected rate becomes the peak."""
     app = Bench(FlowGauge(Direction.OUT))
     expected_rate = ExpectedRate(7_200_000_000, "documented", "AIX table 1")
     async with app.run_test(size=(80, 8)) as pilot:
@@ -63,7 +63,7 @@ async def test_the_bar_has_a_tick_at_the_expected_and_at_the_peak_rate() -> None
 
 
 async def test_a_gauge_of_transactions_shows_them_and_their_percentiles() -> None:
-    """The number, the unit and the expected rate are transactions a second; roomy or not."""
+    """The number, the unit and the expected rate are transactions a second, at any size."""
     expected = ExpectedRate(8_000_000, "documented", "a table", 1_000.0)
     latency = LatencySummary(10_000, 17_800, 20_000, 1_250_000, 2_000_000, 3_000_000)
     reading = FlowReading(Direction.OUT, 9_600_000, expected, 9_600_000, response_bits=8_000, latency=latency)
@@ -90,7 +90,7 @@ async def test_the_expected_rate_has_its_unit(rows: int) -> None:
 
 
 async def test_the_rate_alone_has_the_room_of_a_percentage() -> None:
-    """Without an expected rate, the digits are those of a gauge that has the room."""
+    """Without an expected rate, the digits fill the gauge."""
     app = Bench(FlowGauge(Direction.DUPLEX))
     async with app.run_test(size=(52, 9)) as pilot:
         app.instrument.show(FlowReading(Direction.DUPLEX, 45.36e9))

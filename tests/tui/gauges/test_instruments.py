@@ -26,7 +26,7 @@ async def test_a_loopback_run_has_no_percentage_and_no_line(world: Any) -> None:
 
 
 async def test_transactions_a_second_replace_rates_everywhere(world: Any) -> None:
-    """In the gauge, the plot, the sessions and the stretches; a difference of nothing has no sign."""
+    """In the gauge, the plot, the sessions and the periods. A difference of zero has no sign."""
     plan = Plan(Settings(sessions=2), workload=Workload.RR, duration_ns=30 * SECOND_NS)
     async with world.cockpit((120, 40), preset="loopback", plan=plan) as cockpit:
         await cockpit.press("space")
@@ -44,7 +44,7 @@ async def test_transactions_a_second_replace_rates_everywhere(world: Any) -> Non
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 async def test_an_unusable_far_end_is_shown_with_the_remedy(world: Any, size: tuple[int, int]) -> None:
-    """The reason, the key that tries again, the key that goes elsewhere; and it goes on once it is back."""
+    """The reason, the keys to try again and to choose another host. It can be used when it is back."""
     refusal = PeerVersionMismatch("db-02:5820 speaks protocol 2, this is 1: use the same linkgauge on both hosts")
     world.refusal = refusal
     async with world.cockpit(size, peer=FAR) as cockpit:
@@ -76,7 +76,7 @@ def visible(cockpit: Any) -> set[str]:
 @pytest.mark.every
 @pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 40)], ids=str)
 async def test_a_key_shows_each_panel_alone_with_all_the_room(world: Any, size: tuple[int, int]) -> None:
-    """In turn; escape brings all of them back."""
+    """One after the other. Escape shows all of them again."""
     async with world.cockpit(size, peer=FAR) as cockpit:
         await cockpit.press("space")
         world.script.run_for(20, 7e9)
@@ -124,7 +124,7 @@ async def test_keys_show_fewer_and_more_panels(world: Any) -> None:
     [60, 120, 160, *(pytest.param(width, marks=pytest.mark.every) for width in (80, 110, 119, 121, 122, 200))],
 )
 async def test_both_directions_have_digits_of_one_size(world: Any, width: int) -> None:
-    """At each width, with rates of different lengths, for people compare them."""
+    """At each width and with rates of different lengths, because users compare them."""
     plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=30 * SECOND_NS)
     async with world.cockpit((width, 40), peer=FAR, plan=plan) as cockpit:
         await cockpit.press("space")
@@ -137,7 +137,7 @@ async def test_both_directions_have_digits_of_one_size(world: Any, width: int) -
 
 
 async def test_the_cores_of_a_run_that_is_over_have_their_means(world: Any) -> None:
-    """They stand beside the mean of the host; the last second was busier."""
+    """They are beside the mean of the host. The last second was busier."""
     async with world.cockpit((120, 40), preset="loopback") as cockpit:
         await cockpit.press("space")
         world.script.run_for(20, 50e9, near_busy=0.2, far_busy=0.2)
@@ -147,3 +147,17 @@ async def test_the_cores_of_a_run_that_is_over_have_their_means(world: Any) -> N
         text = cockpit.text()
         assert "core  3  42 %" in text
         assert "▁▁▂▄▁▂▁▁" in text  # core 3 at 42 %; the last second's 60 % would be higher
+
+
+@pytest.mark.parametrize(("size", "is_shown"), [((120, 40), False), ((200, 60), True)])
+async def test_a_large_screen_has_the_delays_of_datagrams_beside_their_losses(
+    world: Any, size: tuple[int, int], *, is_shown: bool
+) -> None:
+    """A smaller one leaves the room to the losses."""
+    async with world.cockpit(size, plan=Plan(workload=Workload.UDP)) as cockpit:
+        await cockpit.press("space")
+        world.script.run_for(16, 9e8)
+        await cockpit.settle()
+        assert "delay var." in cockpit.text()
+        assert ("delay variation, out" in cockpit.text()) is is_shown
+        assert ("p99.9" in cockpit.text()) is is_shown

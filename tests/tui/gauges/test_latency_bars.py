@@ -1,4 +1,4 @@
-"""The latency bars: an axis that holds still, and bars and ticks on it."""
+"""The latency bars: an axis that stays, with bars and ticks on it."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ TIMES = st.integers(1, 70 * SECOND_NS)
 
 @given(st.lists(TIMES, min_size=1, max_size=5), st.lists(TIMES, max_size=5))
 def test_an_axis_grows_and_never_shrinks(first: list[int], then: list[int]) -> None:
-    """Each value has its place on it, by powers of ten, and what had room before has room still."""
+    """Each value has its position on it, by powers of ten. Earlier values still fit."""
     before = LogAxis.covering(first)
     assert before is not None
     after = LogAxis.covering(then, before)
@@ -29,7 +29,7 @@ def test_an_axis_grows_and_never_shrinks(first: list[int], then: list[int]) -> N
 
 
 def test_nothing_known_has_no_axis() -> None:
-    """Bars then stand empty, and every value is unknown."""
+    """The bars are empty then, and every value is unknown."""
     assert LogAxis.covering([]) is None
     lines = [line.plain for line in bar_lines(LatencyReading("latency"), None, 40, 8)]
     assert all("–" in line for line in lines[:5])
@@ -38,7 +38,7 @@ def test_nothing_known_has_no_axis() -> None:
 @pytest.mark.parametrize("width", [17, 24, 32, 44, 60, 120])
 @pytest.mark.parametrize("height", [4, 8, 13, 30])
 def test_lines_fit_and_tell_every_percentile(width: int, height: int) -> None:
-    """At each size: no line is too wide for its place, and a bar is as long as its value."""
+    """At each size, no line is too wide, and a bar is as long as its value."""
     reading = LatencyReading("latency under load", LOADED, IDLE, 30_000)
     axis = LogAxis.covering([ns for readings in (LOADED, IDLE) for _, ns in percentiles(readings)])
     assert axis == LogAxis(5, 8)
@@ -64,5 +64,5 @@ def test_lines_fit_and_tell_every_percentile(width: int, height: int) -> None:
     ],
 )
 def test_the_scale_names_its_ends_first(width: int, line: str) -> None:
-    """What has no room is left out."""
+    """Powers that do not fit are left out."""
     assert LogAxis(5, 8).scale_line(width).replace("\u00a0", " ") == line

@@ -13,7 +13,7 @@ FAR = Peer("db-02")
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=str)
 async def test_the_footer_and_the_settings_bar_name_their_keys(world: Any, size: tuple[int, int]) -> None:
-    """The footer has the actions, the settings bar those of the settings."""
+    """The footer has the keys of actions, the settings bar has those of settings."""
     async with world.cockpit(size) as cockpit:
         footer = cockpit.text().splitlines()[-1]
         for word in ("space", "freeze", "network", "connect", "help", "quit"):
@@ -50,7 +50,7 @@ async def test_what_is_chosen_for_the_next_run_is_marked_beside_the_settings_of_
 async def test_after_the_end_the_header_is_still_that_of_the_run_that_is_shown(
     world: Any, size: tuple[int, int]
 ) -> None:
-    """Its gauge, its preset, its expected rate; the next run takes what is chosen, and the mark is gone."""
+    """Its gauge, preset and expected rate stay. The next run takes the choice, and the mark disappears."""
     async with world.cockpit(size, preset="gbe-fd-1500") as cockpit:
         await cockpit.press("space")
         world.script.run_for(20, 900e6)
@@ -72,7 +72,7 @@ async def test_after_the_end_the_header_is_still_that_of_the_run_that_is_shown(
 
 
 async def test_a_change_that_the_run_takes_is_not_one_for_the_next(world: Any) -> None:
-    """Neither before the run has reported it nor after."""
+    """Neither before nor after the run has reported it."""
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("space")
         world.script.run_for(8, 9e9)
@@ -88,7 +88,7 @@ async def test_a_change_that_the_run_takes_is_not_one_for_the_next(world: Any) -
 
 
 async def test_another_remote_host_takes_the_last_run_off_the_screen(world: Any) -> None:
-    """Its figures are not those of the host in the title; it is in the history."""
+    """Its figures do not belong to the host in the title. The history has them."""
     async with world.cockpit((120, 40), peer=FAR) as cockpit:
         await cockpit.press("space")
         world.script.run_for(20, 9e9)
@@ -106,7 +106,7 @@ async def test_another_remote_host_takes_the_last_run_off_the_screen(world: Any)
 
 
 async def test_a_hostname_of_a_peer_cannot_break_the_title(world: Any) -> None:
-    """Neither by markup nor by its length."""
+    """Neither its markup nor its length can."""
     async with world.cockpit((80, 24), peer=FAR) as cockpit:
         await cockpit.press("space")
         facts = HostInfo("[bold]x[/]" * 25, "Linux", 4, "linkgauge", "uvloop")
@@ -123,7 +123,7 @@ async def test_a_hostname_of_a_peer_cannot_break_the_title(world: Any) -> None:
 async def test_before_the_first_connection_the_header_says_that_the_preset_is_not_known_yet(
     world: Any, size: tuple[int, int]
 ) -> None:
-    """Neither "none" nor "no expected rate" would be true: the interfaces of both ends will choose it."""
+    """The interfaces of both ends will choose the preset: "none" and "no expected rate" would be wrong."""
     async with world.cockpit(size, peer=FAR) as cockpit:
         state = cockpit.app.cockpit.state
         state.set_peer(FAR)

@@ -10,7 +10,7 @@ from linkgauge.tui.readings.instrument_values import SessionRow
 
 @pytest.mark.every
 async def test_a_hundred_and_twenty_eight_sessions_scroll(world: Any) -> None:
-    """All of them have a row, and the last can be scrolled to with the keyboard."""
+    """All have a row, and the keyboard scrolls to the last one."""
     plan = Plan(Settings(sessions=128))
     async with world.cockpit((120, 40), plan=plan) as cockpit:
         await cockpit.press("space")
@@ -25,7 +25,7 @@ async def test_a_hundred_and_twenty_eight_sessions_scroll(world: Any) -> None:
 
 
 async def test_a_round_trip_of_microseconds_is_not_zero(world: Any) -> None:
-    """On loopback TCP measures a few of them; the unit follows the value, as in the latency panel."""
+    """On loopback, TCP measures a few of them. The unit follows the value, as in the latency panel."""
     async with world.cockpit((120, 40)) as cockpit:
         table = cockpit.app.cockpit.query_one(SessionTable)
         rtts_us = enumerate((3, 22_100, None))
@@ -39,7 +39,7 @@ async def test_a_round_trip_of_microseconds_is_not_zero(world: Any) -> None:
 
 
 async def test_sessions_of_datagrams_have_loss_jitter_and_packets(world: Any) -> None:
-    """In place of what only TCP has; unknown is a dash."""
+    """They replace the columns of TCP. Unknown values are dashes."""
     async with world.cockpit((120, 40)) as cockpit:
         table = cockpit.app.cockpit.query_one(SessionTable)
         known = SessionRow(Direction.OUT, 1, 1e9, 212, None, None, 0.25, 31_000.0, 84_918.0)

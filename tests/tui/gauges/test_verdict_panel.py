@@ -24,7 +24,7 @@ FINE = Finding("at-expected", None, 1.0, "Nothing limits.", "94 of 94 Mb/s", "no
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 async def test_a_run_that_breaks_says_why_and_what_it_measured(world: Any, size: tuple[int, int]) -> None:
-    """The summary of what was measured until then stays on the screen."""
+    """The summary of the measurement until then stays on the screen."""
     async with world.cockpit(size, peer=FAR) as cockpit:
         await cockpit.press("space")
         world.script.run_for(20, 7.1e9)
@@ -39,9 +39,9 @@ async def test_a_run_that_breaks_says_why_and_what_it_measured(world: Any, size:
 
 
 async def test_warnings_and_notices_are_shown_as_they_are_written(world: Any) -> None:
-    """Brackets of a peer's text are no markup, escape sequences are no commands."""
+    """Brackets in a peer's text are not markup, and escape sequences are not commands."""
     async with world.cockpit((120, 40)) as cockpit:
-        world.on_start = lambda script: script.notices.append("this run is not kept: disk [full]")
+        world.on_start = lambda script: script._notices.append("this run is not kept: disk [full]")
         await cockpit.press("space")
         world.script.emit(Warned("far granted [red]212K[/red]\x1b[2J, less than the 4M asked for"))
         world.script.run_for(4, 7.1e9)
@@ -53,7 +53,7 @@ async def test_warnings_and_notices_are_shown_as_they_are_written(world: Any) ->
 
 
 async def test_a_lost_probe_is_reported_while_the_stream_continues(world: Any) -> None:
-    """As the engine warns of it, in the panel where everything to know about the figures stands."""
+    """The engine's warning is in the panel that explains the figures."""
     plan = Plan(probe=True, duration_ns=30 * SECOND_NS)
     async with world.cockpit((120, 40), plan=plan) as cockpit:
         await cockpit.press("space")
@@ -76,7 +76,7 @@ def text_of(*findings: Finding, period: str = "") -> str:
 
 
 def test_the_first_finding_is_shown_whole_and_the_others_by_name() -> None:
-    """What to do comes right after what limits; nothing of a peer's drives the terminal."""
+    """The remedy comes right after the cause. A peer's text cannot drive the terminal."""
     lines = [line.plain.replace("\N{NO-BREAK SPACE}", " ") for line in finding_lines((SLOW, CORE))]
     assert lines == [
         "◆ 83 % of the gap: The path is slow.",
@@ -87,14 +87,14 @@ def test_the_first_finding_is_shown_whole_and_the_others_by_name() -> None:
     assert finding_lines(()) == []
 
 
-def test_a_link_that_lacks_nothing_has_nothing_to_be_done() -> None:
+def test_a_healthy_link_needs_no_remedy() -> None:
     """No share, no command."""
     assert [line.plain for line in finding_lines((FINE,))] == ["● Nothing limits.", "94 of 94 Mb/s"]
     assert "nothing to do" not in text_of(FINE)
 
 
 def test_findings_of_a_run_whose_settings_changed_say_that_they_are_about_its_last_period() -> None:
-    """Above a verdict for each period, "ran at the expected rate" would speak of all of them."""
+    """Beside the verdicts of all periods, "ran at the expected rate" would be about all of them."""
     assert [line.split()[:2] for line in text_of(FINE, period="last period").splitlines()[:2]] == [
         ["why", "last"],
         ["Nothing", "limits."],
@@ -103,7 +103,7 @@ def test_findings_of_a_run_whose_settings_changed_say_that_they_are_about_its_la
 
 
 async def test_the_panel_says_that_findings_are_about_the_last_period(world: Any) -> None:
-    """During the run they are about now."""
+    """During the run, they are about the last seconds."""
     async with world.cockpit((120, 40), peer=FAR, preset="100mb-fd") as cockpit:
         await cockpit.press("space")
         world.script.run_for(20, 94e6 / 8 * 0.999)
@@ -117,7 +117,7 @@ async def test_the_panel_says_that_findings_are_about_the_last_period(world: Any
 
 
 def test_the_command_line_shows_all_of_each_finding() -> None:
-    """In the order of what they explain."""
+    """In the order of their shares."""
     shown = text_of(SLOW, CORE)
     assert (
         shown.index("83") < shown.index("tc -s qdisc") < shown.index("core 0 is 99 % busy") < shown.index("try ps")
@@ -126,7 +126,7 @@ def test_the_command_line_shows_all_of_each_finding() -> None:
 
 
 def test_the_app_shows_findings_during_the_run(world: Any) -> None:
-    """This machine's own ceiling with it: without a network it does hardly more than these 940 Mb/s."""
+    """They include this machine's ceiling: without a network it hardly exceeds these 940 Mb/s."""
     preset = load_catalog().find("10gbe-1500")
     plan = Plan()
     desk = CockpitState(Peer("db-02"), plan, preset, 95.0)

@@ -1,7 +1,7 @@
 """The registry of actions: keys, footers and help pages."""
 
 import pytest
-from linkgauge.tui.endpoint.endpoint_status import EndpointScreen
+from linkgauge.tui.endpoint.endpoint_screen import EndpointScreen
 from linkgauge.tui.history.compare_screen import CompareScreen
 from linkgauge.tui.history.history_screen import HistoryScreen
 from linkgauge.tui.history.stored_run_screen import StoredRunScreen

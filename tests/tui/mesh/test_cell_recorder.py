@@ -72,7 +72,7 @@ def test_a_cell_at_its_expected_rate_needs_no_reason() -> None:
 
 
 def test_a_cell_without_a_run_is_a_failure_and_nothing_is_stored(tmp_path: Path) -> None:
-    """So is one whose host sent something else than a run."""
+    """So is a cell whose host sent events without a run."""
     with RunLog.open(tmp_path) as log:
         recorder = CellRecorder(PLAN, Judging(CATALOG), log)
         assert recorder.record(CellEnded(CELL, "db-01", failure=UNREACHABLE)).failure == UNREACHABLE
@@ -93,7 +93,7 @@ def test_a_run_that_broke_off_is_stored_and_its_cell_says_why() -> None:
 
 
 def test_interfaces_that_fit_no_preset_are_told_once() -> None:
-    """They report no rate: the cells are measured, and not judged."""
+    """They report no rate, so that the cells are not judged."""
     recorder = CellRecorder(PLAN, Judging(CATALOG), None)
     for sender in ("db-01", "db-02"):
         started, *rest = run_events(GOOD_BIT_S)
@@ -107,7 +107,7 @@ def test_interfaces_that_fit_no_preset_are_told_once() -> None:
 
 
 def test_a_cell_is_measured_again_only_where_others_were_measured_beside_it() -> None:
-    """In the mode `isolated` each is alone the first time."""
+    """In the mode `isolated` the first test is alone."""
     ended = cell_ended(*CELL, is_isolated=True)
     assert CellRecorder(PLAN, Judging(), None).is_again(ended)
     assert not CellRecorder(replace(PLAN, mode=MeshMode.ISOLATED), Judging(), None).is_again(ended)

@@ -1,10 +1,10 @@
-"""The heat map: what is in its cells, where its cursor goes, and what stays in view."""
+"""The heat map: its cells, its cursor, and the part in view."""
 
 import pytest
 from linkgauge.mesh.plan import Cell
 from linkgauge.tui.mesh.heat_map import HeatMap, percent_text
 from linkgauge.tui.mesh.map_layout import Density
-from linkgauge.tui.mesh.mesh_values import MeshState
+from linkgauge.tui.mesh.mesh_state import MeshState
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
@@ -40,7 +40,7 @@ def state_of(count: int) -> MeshState:
 
 
 async def shown(pilot: Pilot[None], count: int) -> HeatMap:
-    """Show a mesh of so many hosts."""
+    """Show a mesh of `count` hosts."""
     heat_map = pilot.app.query_one(HeatMap)
     heat_map.styles.margin = 0
     heat_map.show(state_of(count).map())
@@ -133,7 +133,7 @@ async def test_each_density_draws_every_line_in_the_width(density: Density) -> N
 
 
 def test_percents_short_of_the_pass_mark_do_not_read_as_it() -> None:
-    """94.96 is not 95; what is far beyond has three digits."""
+    """94.96 is not shown as 95. A value far above has three digits."""
     assert percent_text(94.96, 95) == "94"
     assert percent_text(95.0, 95) == "95"
     assert percent_text(99.6, 95) == "100"

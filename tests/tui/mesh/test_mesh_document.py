@@ -7,8 +7,9 @@ from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode
 from linkgauge.mesh.plan import Cell
 from linkgauge.mesh.reading import compare_meshes
 from linkgauge.presets.number_text import NBSP
-from linkgauge.tui.mesh.mesh_document import CSV_COLUMNS, csv_rows, judge_mesh, mesh_json
-from linkgauge.tui.mesh.mesh_sentences import comparison_lines, headline
+from linkgauge.tui.mesh.mesh_document import CSV_COLUMNS, csv_rows, mesh_json
+from linkgauge.tui.mesh.mesh_verdict import judge_mesh
+from linkgauge.tui.mesh.mesh_words import comparison_lines, headline
 
 from ...json_schemas import check
 from ..scripted_mesh import FINDING, GOOD_BIT_S, LOST, PLAN, SLOW_BIT_S, UNREACHABLE, full_figures, matrix
@@ -29,7 +30,7 @@ DOWN = MeshFinding(MeshFindingCode.HOST_DOWN, "db-03", failure=LOST)
 
 
 def test_the_document_of_a_mesh_is_as_its_schema_says() -> None:
-    """Every cell and every finding, in the order of the hosts; of a mesh without results as well."""
+    """Every cell and finding, in the order of the hosts; also for a mesh without results."""
     document = mesh_json(PLAN, matrix([FAILED, ALONE, *full_figures()[:1]]), [FINDING, DOWN])
     check("mesh.schema.json", document)
     assert [(cell["sender"], cell["receiver"]) for cell in document["cells"]] == [
@@ -50,7 +51,7 @@ def test_the_document_of_a_mesh_is_as_its_schema_says() -> None:
 
 
 def test_the_document_says_what_has_changed_since_an_earlier_mesh() -> None:
-    """A host that sends less now; the change is that of its cells, in words as well."""
+    """A host sends less now: the document has the change of its cells, also in words."""
     before = matrix(full_figures())
     slow = replace(before, figures={cell: _halved(figure) for cell, figure in before.figures.items()})
     after = replace(
@@ -63,7 +64,7 @@ def test_the_document_says_what_has_changed_since_an_earlier_mesh() -> None:
     assert [finding["code"] for finding in document["comparison"]["slower"]] == ["host-sends"]
     assert document["comparison"]["faster"] == []
     words = [line.replace(NBSP, " ") for line in document["comparison"]["words"]]
-    assert words[1:] == ["slower now: db-02 sends 50 % less to everybody: host"]
+    assert words[1:] == ["slower now: db-02 sends 50 % less to all others: host"]
     everything = [line.replace(NBSP, " ") for line in comparison_lines(compare_meshes(before, slow))]
     assert everything == [
         f"compared with {before.group}: {len(before.figures)} cells, median -50.0 %",
@@ -97,9 +98,9 @@ def _halved(figure: CellFigure) -> CellFigure:
 def test_a_mesh_is_as_good_as_its_worst_cell(
     rates: dict[int, float], findings: list[MeshFinding], verdict: str
 ) -> None:
-    """A finding counts as well: without an expected rate, nothing else says that a host is slow.
+    """A finding counts as well: without an expected rate, only a finding shows a slow host.
 
-    Losses at the usual rate do not.
+    Losses at the usual rate do not count.
     """
     slow = {PLAN.cells[number]: bit_s for number, bit_s in rates.items()}
     figures = full_figures(lambda cell: slow.get(cell, GOOD_BIT_S))
@@ -125,7 +126,7 @@ def test_rows_have_the_groups_of_both_hosts_and_the_reason_of_a_failure() -> Non
 
 
 def test_a_cell_that_a_test_alone_clears_does_not_fail_the_mesh() -> None:
-    """Verdict, first line, JSON and CSV have the same result of it."""
+    """Verdict, first line, JSON and CSV have the same result."""
     figures = [
         replace(each, bit_s=0.2 * (each.bit_s or 0.0), isolated_bit_s=each.bit_s) if number == 0 else each
         for number, each in enumerate(full_figures())

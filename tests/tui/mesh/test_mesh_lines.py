@@ -1,4 +1,4 @@
-"""A mesh in lines: head, status, the cell or the host at the cursor, findings, legend."""
+"""A mesh in lines: head, status, the cell or host at the cursor, findings, legend."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,14 +9,15 @@ from linkgauge.mesh.figures import CellFigure, MeshMatrix
 from linkgauge.mesh.plan import Cell
 from linkgauge.tui.mesh.map_layout import Density
 from linkgauge.tui.mesh.mesh_lines import cell_lines, finding_lines, head_line, host_lines, legend_line, status_line
-from linkgauge.tui.mesh.mesh_values import CellState, MeshCell, MeshProgress, MeshState
+from linkgauge.tui.mesh.mesh_state import MeshCell, MeshProgress, MeshState
+from linkgauge.tui.mesh.mesh_verdict import CellState
 from textual.content import Content
 
 from ..example_mesh import EXPECTED_BIT_S, GONE, GROUP, findings, hosts, matrix
 
 
 def part(count: int) -> MeshMatrix:
-    """Return a mesh of four hosts, of whose twelve cells so many are over."""
+    """Return a mesh of four hosts, with `done` of its twelve cells ended."""
     whole = matrix(4)
     return replace(whole, figures=dict(list(whole.figures.items())[:count]))
 
@@ -48,7 +49,7 @@ def plains(lines: Sequence[Content]) -> list[str]:
 
 
 def test_the_head_has_the_cells_the_time_left_and_the_name() -> None:
-    """What --resume needs is whole at 80 columns."""
+    """The name for --resume is whole at 80 columns."""
     head = plain(head_line(RUNNING))
     assert "6 of 12 cells, about 12 s left" in head
     assert head.index(GROUP) + len(GROUP) < 78
@@ -72,7 +73,7 @@ def test_the_status_says_what_runs_and_then_how_it_ended() -> None:
 
 
 def test_a_cell_has_its_rate_its_verdict_why_and_its_run() -> None:
-    """And what it was at first, if it was measured again alone."""
+    """And its first rate, if it was measured again alone."""
     cell = Cell("db-01", "db-03")
     alone = 0.99 * EXPECTED_BIT_S
     figure = CellFigure(cell, "run-1", 0.58 * EXPECTED_BIT_S, None, EXPECTED_BIT_S, alone, why="loss", loss=0.021)
@@ -88,7 +89,7 @@ def test_a_cell_has_its_rate_its_verdict_why_and_its_run() -> None:
 
 
 def test_a_cell_without_a_result_says_why() -> None:
-    """One that was not measured yet says that."""
+    """Also a cell that was not measured yet."""
     cell, ends = Cell("db-04", "db-01"), (hosts(4)[3], hosts(4)[0])
     lines = plains(cell_lines(cell, MeshCell(CellState.NO_RESULT, None, CellFigure(cell, failure=GONE)), ends))
     assert lines[1] == "! no result"
@@ -107,7 +108,7 @@ def test_a_host_has_the_medians_of_what_it_sends_and_receives() -> None:
 
 
 def test_findings_are_sentences_and_none_is_said_too() -> None:
-    """While the mesh runs there may still come some."""
+    """While the mesh runs, more may come."""
     lines = plains(finding_lines(findings(4), is_running=False))
     assert lines[0].startswith("▲ db-03 receives 42 % less")
     assert plains(finding_lines((), is_running=True)) == ["None so far."]

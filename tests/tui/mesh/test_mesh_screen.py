@@ -1,6 +1,6 @@
 """The screen of a mesh: it fills in while the mesh runs, stops it in order, and opens the run of a cell."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +23,9 @@ from linkgauge.tui.kit.screens.export import ExportScreen
 from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.mesh.heat_map import HeatMap
 from linkgauge.tui.mesh.mesh_screen import MeshScreen
-from linkgauge.tui.mesh.stored_mesh import StoredMesh
+from linkgauge.tui.mesh.stored_mesh import StoredMesh, StoredMeshes
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from ..app_driver import screen_text, until
 from ..example_mesh import GROUP, ScriptedMesh, findings, hosts, matrix
@@ -34,7 +35,7 @@ from ..stored_runs import notifications
 pytestmark = pytest.mark.usefixtures("world")
 
 
-class MeshesOfTest:
+class MeshesOfTest(StoredMeshes):
     """The stored meshes of a test: one, or none."""
 
     def __init__(self, stored: StoredMesh | None, before: MeshMatrix | None = None) -> None:
@@ -53,7 +54,7 @@ class MeshesOfTest:
         return None if self._before is None else compare_meshes(self._before, matrix)
 
     def write_report(self, group: str, path: Path) -> Path:
-        """Note what was asked for."""
+        """Note the request."""
         self.reports.append((group, path))
         return path
 
@@ -75,7 +76,7 @@ async def mesh_app(
 
 
 async def test_the_map_fills_in_while_the_mesh_runs() -> None:
-    """With the progress, what runs now, and at the end the findings, the slow host first."""
+    """With the progress and the cells that run; at the end with the findings, the slow host first."""
     mesh = ScriptedMesh(4)
     async with mesh_app(mesh) as (app, pilot):
         assert "connecting to the hosts" in screen_text(pilot.app)
@@ -102,7 +103,7 @@ async def test_the_map_fills_in_while_the_mesh_runs() -> None:
 
 
 async def test_the_panel_shows_the_cell_at_the_cursor() -> None:
-    """Its rate, why it is slow, why it failed; on the diagonal the host."""
+    """Its rate and the reason why it is slow or failed; on the diagonal the host."""
     mesh = ScriptedMesh(4)
     async with mesh_app(mesh) as (app, pilot):
         mesh.begin()
@@ -145,7 +146,7 @@ async def test_leaving_stops_the_mesh_in_order(key: str) -> None:
 
 @pytest.mark.parametrize("is_saved", [True, False])
 async def test_a_stopped_mesh_stays_on_the_screen(tmp_path: Path, *, is_saved: bool) -> None:
-    """It says how to go on, or that nothing is saved; escape has nowhere to go back to."""
+    """It says how to resume it, or that nothing is saved. Escape does nothing: there is no screen below."""
     mesh, words = ScriptedMesh(4), f"go on: --resume {GROUP}" if is_saved else "results are not saved"
     async with mesh_app(mesh, log=RunLog.open(tmp_path) if is_saved else None) as (app, pilot):
         mesh.begin()
@@ -171,7 +172,7 @@ async def test_the_results_of_an_earlier_part_are_on_the_map_of_a_resumed_mesh()
 
 @pytest.mark.parametrize("size", [(40, 10), (80, 24), (120, 40)], ids=str)
 async def test_many_hosts_can_be_shown_at_any_size(size: tuple[int, int]) -> None:
-    """The map scrolls, each zoom draws, and the panels move where there is room."""
+    """The map scrolls, each zoom draws, and the panels move if there is room."""
     mesh = ScriptedMesh(40)
     async with mesh_app(mesh, size) as (app, pilot):
         mesh.begin()
@@ -244,15 +245,36 @@ async def test_a_mesh_whose_definition_is_gone_is_named(
 
 
 async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path) -> None:
-    """Under its findings: the median, and what is slower now; without an earlier mesh nothing."""
+    """Below its findings: the median and each new cause. Without an earlier mesh there is nothing."""
     now = matrix(4)
     halved = {cell: replace(each, bit_s=each.bit_s / 2) for cell, each in now.figures.items() if each.bit_s}
     stored = StoredMesh(replace(now, figures=halved), findings(4), DEFAULT_PASS_PERCENT)
     with RunLog.open(tmp_path) as log:
         for before, words in ((now, "compared with mesh-"), (None, "db-03 receives")):
             services = StoredServices(catalog=load_catalog(), export=export, history=log)
-            meshes: Any = MeshesOfTest(stored, before)
+            meshes = MeshesOfTest(stored, before)
             async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
                 await app.push_screen(MeshScreen(services, stored=stored, meshes=meshes))
                 await until(pilot, lambda words=words: words in screen_text(pilot.app))
                 assert ("slower now" in screen_text(pilot.app)) is (before is not None)
+
+
+@pytest.mark.parametrize("key", ["h", "c"])
+async def test_the_html_report_is_the_mesh_and_other_exports_are_its_runs(tmp_path: Path, key: str) -> None:
+    """A page of each run would not show the mesh."""
+    stored = StoredMesh(matrix(4), findings(4), DEFAULT_PASS_PERCENT)
+    meshes, exported = MeshesOfTest(stored), list[tuple[int, str]]()
+
+    def export_runs(run_ids: Sequence[str], form: str, path: Path) -> Path:
+        exported.append((len(run_ids), form))
+        return path
+
+    services = StoredServices(catalog=load_catalog(), export=export_runs)
+    async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
+        await app.push_screen(MeshScreen(services, stored=stored, meshes=meshes))
+        await pilot.press("e", key)
+        app.screen.query_one(Input).value = str(tmp_path / "mesh")
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(meshes.reports or exported))
+    assert meshes.reports == ([(GROUP, tmp_path / "mesh")] if key == "h" else [])
+    assert exported == ([] if key == "h" else [(11, "csv")])

@@ -74,7 +74,7 @@ async def test_findings_are_those_of_the_rounds_that_are_over() -> None:
 
 
 async def test_findings_that_take_long_are_not_looked_for_after_each_round() -> None:
-    """Each look at the clock is ten seconds after the one before; at the end they are those of all rounds."""
+    """Each look at the clock is ten seconds later. At the end the findings are those of all rounds."""
     session = open_session(ScriptedMesh(all_events(FIRST)), clock=count(0.0, 10.0).__next__)
     seen = [(type(update.event).__name__, slow_cells(session)) async for update in session]
     assert [cells for name, cells in seen if name == "RoundBegan"] == [[], [], []]
@@ -82,7 +82,7 @@ async def test_findings_that_take_long_are_not_looked_for_after_each_round() -> 
 
 
 async def test_a_lost_host_leaves_its_remaining_cells_with_the_reason() -> None:
-    """What it had measured before stays."""
+    """Its earlier results stay."""
     events = [MeshBegan(PLAN, 6), cell_ended("db-01", "db-03"), HOST_DOWN]
     session = open_session(ScriptedMesh(events))
     await updates_of(session)
@@ -108,7 +108,7 @@ async def test_a_stopped_mesh_measures_nothing_again() -> None:
 
 
 async def test_slow_cells_are_left_to_measure_where_a_stop_comes_between_them() -> None:
-    """Those of the rounds have their results, and the definition says what is left."""
+    """The cells of the rounds have their results. The definition notes the cells that are left."""
     cells = [SLOW, Cell("db-02", "db-01")]
     session = open_session(ScriptedMesh(all_events(*cells)))
     async for update in session:

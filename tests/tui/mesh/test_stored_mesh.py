@@ -29,7 +29,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_mesh_is_found_by_the_beginning_of_its_name_as_it_was_saved() -> None:
-    """With all that a resumed mesh needs."""
+    """With everything that a resumed mesh needs."""
     spec = MeshSpec(PLAN, "tcp://10.0.0.1:8786", None, Variant(ip=6), 90.0, has_rechecks_left=True)
     failed = spec.with_failures({CELL: CellFigure(CELL, failure=UNREACHABLE)})
     save_mesh(failed)
@@ -37,7 +37,7 @@ def test_a_mesh_is_found_by_the_beginning_of_its_name_as_it_was_saved() -> None:
 
 
 def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -> None:
-    """And a file that is damaged says so."""
+    """A damaged file is named as well."""
     with pytest.raises(PlanError, match="no mesh is saved"):
         find_mesh("mesh-1")
     for name in ("mesh-a", "mesh-b"):
@@ -49,7 +49,7 @@ def test_a_name_that_fits_no_mesh_or_several_is_refused_with_some_that_exist() -
 
 
 def test_the_last_mesh_of_the_same_hosts_and_tests_is_found_to_compare_with(data_dir: Path) -> None:
-    """Later ones, other hosts, workloads, rates and modes, and damaged files are passed over."""
+    """It skips later meshes, other hosts, workloads, rates and modes, and damaged files."""
     now = MeshSpec(replace(PLAN, group="mesh-20270101-000000-aaaa"))
     assert list(find_previous(now)) == []
     others = {
@@ -85,7 +85,7 @@ def test_a_damaged_definition_names_its_file(data_dir: Path, text: str) -> None:
 
 
 def test_the_results_are_those_of_the_runs_with_the_newest_of_each_cell(data_dir: Path) -> None:
-    """Measured alone as well; failures only of cells without a run."""
+    """Also alone. Failures are only those of cells without a run."""
     spec = MeshSpec(PLAN).with_failures(
         {cell: CellFigure(cell, failure=UNREACHABLE) for cell in (CELL, Cell("db-03", "db-01"))}
     )
@@ -104,6 +104,6 @@ def test_the_results_are_those_of_the_runs_with_the_newest_of_each_cell(data_dir
 
 
 def test_a_mesh_without_a_log_has_its_failures() -> None:
-    """Nothing else is known of it."""
+    """They are all that is known."""
     spec = MeshSpec(PLAN).with_failures({CELL: CellFigure(CELL, failure=UNREACHABLE)})
     assert load_matrix(None, spec).figures == {CELL: CellFigure(CELL, failure=UNREACHABLE)}

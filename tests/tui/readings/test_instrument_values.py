@@ -1,42 +1,10 @@
-"""Averages and gauge values: what is unknown, and what a run is judged by."""
-
-from typing import Any
+"""The values of gauges, and the contents of the plot."""
 
 import pytest
-from linkgauge.engine.model.events import Expectation, ExpectedRate
-from linkgauge.engine.model.plan import Direction, Plan, Settings
-from linkgauge.engine.results.sums.traces import PlotPeriod, PlotPoint
-from linkgauge.tui.readings.instrument_values import FlowReading, period_averages, plot_columns
-
-from ..scripted_run import play
-
-
-def test_each_leg_has_the_average_that_the_run_is_judged_by(world: Any) -> None:
-    """Before and after of a change, warm-up left out; what has not counted yet is unknown."""
-    plan = Plan()
-    script = world.script_of(world.app(plan=plan).cockpit.preset, plan)
-    script.run_for(12, 4e9)
-    script.change_settings(Settings(sessions=5))
-    script.run_for(12, 9e9)
-    script.change_settings(Settings(sessions=8))
-    script.run_for(1, 9e9)
-    board, meter = play(script), script.meter
-    before, after, unknown = period_averages(board.periods, meter.summary())
-    assert (before, after) == (pytest.approx(4e9, rel=0.02), pytest.approx(9e9, rel=0.02))
-    assert unknown is None
-    assert period_averages(board.periods, None) == [None, None, None]
-
-
-def test_the_plot_shows_the_known_values_of_each_column() -> None:
-    """Several points in a column are averaged, a long one fills several, and a leg's first column is its own."""
-    before = PlotPeriod(
-        0.0, Settings(), Expectation(), {Direction.OUT: [PlotPoint(1.0, 4.0, True), PlotPoint(1.5, 2.0, False)]}
-    )
-    after = PlotPeriod(1.5, Settings(sessions=5), Expectation(), {Direction.OUT: [PlotPoint(4.0, 8.0, False)]})
-    drawn = plot_columns([before, after], 8.0, 8)
-    assert [None if column is None else column.rates[0][1] for column in drawn] == [4.0, 8.0, 8.0, 8.0, *[None] * 4]
-    assert [column.warmup for column in drawn if column] == [True, False, False, False]
-    assert [column.rates[0][1] for column in plot_columns([before], 2.0, 1) if column] == [3.0]
+from linkgauge.engine.model.events import ExpectedRate
+from linkgauge.engine.model.plan import Direction, Plan
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
+from linkgauge.tui.readings.instrument_values import FlowReading, PlotContent, plot_contents
 
 
 @pytest.mark.parametrize(
@@ -58,3 +26,9 @@ def test_a_gauge_keeps_the_digits_of_the_expected_rate(
     reading = FlowReading(Direction.OUT, bit_s, expected, highest_bit_s=bit_s)
     assert reading.scale.unit == unit
     assert reading.number(expected_bit_s) == expected_text
+
+
+def test_only_a_test_with_loads_has_their_plot() -> None:
+    """It comes first there."""
+    assert plot_contents(responsiveness_plan())[0] is PlotContent.LOAD
+    assert PlotContent.LOAD not in plot_contents(Plan(probe=True))

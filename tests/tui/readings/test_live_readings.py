@@ -35,7 +35,7 @@ def test_before_the_first_sample_everything_is_unknown() -> None:
 
 
 def test_the_rate_is_what_the_receiver_got_in_the_last_second(world: Any) -> None:
-    """Out is counted at the far end; what was a second ago no longer counts."""
+    """The far end counts what goes out. Samples older than a second do not count."""
     board = readings_of(world, Plan(), lambda script: (script.run_for(20, 1e9), script.run_for(8, 5e9)))
     reading = board.flow(Direction.OUT)
     assert reading.bit_s == pytest.approx(5e9, rel=0.02)
@@ -45,7 +45,7 @@ def test_the_rate_is_what_the_receiver_got_in_the_last_second(world: Any) -> Non
 
 
 def test_duplex_adds_both_directions_up_and_judges_the_total(world: Any) -> None:
-    """Nothing is expected of each half."""
+    """No rate is expected of one direction alone."""
     plan = Plan(Settings(Direction.DUPLEX, 2))
     board = readings_of(world, plan, lambda script: script.run_for(8, 4e9))
     assert board.flow(Direction.DUPLEX).bit_s == pytest.approx(8e9, rel=0.02)
@@ -72,7 +72,7 @@ def test_a_row_has_the_receivers_rate_and_the_senders_tcp(world: Any) -> None:
 
 
 def test_the_hottest_core_and_the_cost_are_shown_for_each_end(world: Any) -> None:
-    """Cores count from 0, as the kernel's do; cost is CPU time of the engine for each MiB."""
+    """Cores count from 0, like the kernel's. The cost is the engine's CPU time per MiB."""
     board = readings_of(world, Plan(), lambda script: script.run_for(8, 8e9, near_busy=0.5, far_busy=0.9))
     near, far = board.cpu(End.NEAR), board.cpu(End.FAR)
     assert (near.hottest_core, far.hottest_core) == (3, 3)
@@ -84,8 +84,8 @@ def test_the_hottest_core_and_the_cost_are_shown_for_each_end(world: Any) -> Non
     assert near.msec_per_mib == pytest.approx(200 / (8e9 / 8 / 1_048_576), rel=0.03)
 
 
-def test_a_change_starts_a_new_leg_and_leaves_a_mark(world: Any) -> None:
-    """Late samples of the stretch before do not count for what goes on now."""
+def test_a_change_starts_a_new_period_and_leaves_a_mark(world: Any) -> None:
+    """Late samples of the period before do not count for the current one."""
 
     def drive(script: Any) -> None:
         script.run_for(8, 7e9)
@@ -105,7 +105,7 @@ def test_a_change_starts_a_new_leg_and_leaves_a_mark(world: Any) -> None:
 
 
 def test_a_late_sample_does_not_count_for_the_same_settings_again(world: Any) -> None:
-    """It is of the time before two changes, of which the second took the first back."""
+    """It is from before two changes, and the second change reversed the first."""
 
     def drive(script: Any) -> None:
         script.run_for(4, 9e9)
@@ -135,8 +135,8 @@ def test_the_points_of_a_run_with_many_changes_stay_few(world: Any) -> None:
     assert times[-1] == board.elapsed_ns / SECOND_NS
 
 
-def test_times_with_other_tests_are_known_and_short_pauses_are_none(world: Any) -> None:
-    """Each begins with a mark for the plot of the report; an endpoint that does not tell has none."""
+def test_times_with_other_tests_are_known_and_ignore_short_pauses(world: Any) -> None:
+    """Each begins with a mark for the plot of the report. An endpoint that does not report them has none."""
     script = world.script_of(world.catalog.find("gbe-fd-1500"), Plan())
     for index in range(14):
         tests = {1: 1, 2: 1, 4: 1, 12: 2}.get(index, 0)
@@ -149,7 +149,7 @@ def test_times_with_other_tests_are_known_and_short_pauses_are_none(world: Any) 
 
 
 def test_the_rows_of_a_run_that_has_ended_have_the_mean_rates_of_the_gauge(world: Any) -> None:
-    """Its last second is another figure: 95.6 stood below a gauge of 94.9."""
+    """The last second differs: a row of 95.6 must not be below a gauge of 94.9."""
 
     def slow_down(script: Any) -> None:
         script.run_for(24, 8e9)
@@ -175,7 +175,7 @@ def test_the_rows_of_a_run_that_has_ended_have_the_mean_rates_of_the_gauge(world
 def test_live_figures_are_those_of_the_summary_if_their_window_is_the_measured_time(
     chance: random.Random, workload: Workload, direction: Direction
 ) -> None:
-    """A second of warm-up, and a second: gauges, rows and evidence say what the summary says."""
+    """A second of warm-up and another second: gauges, rows and evidence equal the summary."""
     plan = Plan(Settings(direction, 2), workload, interval_ns=SECOND_NS // 4)
     meter = Meter(has_traces=True)
     for event in draw_run(chance, plan, 8, reason=Reason.COMPLETED, changes=0, disorder=0.2):

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload, all_workloads
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.tui.readings.setting_steps import (
     DATAGRAM_STEPS,
     DURATION_STEPS,
     SESSION_STEPS,
     WINDOW_STEPS,
+    load_plan,
     next_datagram,
     next_duration,
     next_rate,
@@ -33,7 +35,7 @@ from linkgauge.tui.readings.setting_steps import (
     ],
 )
 def test_steps_go_to_the_next_value_and_stop_at_the_ends(steps: Any, value: Any, up: Any, down: Any) -> None:
-    """Also from a value that is no step."""
+    """Also from a value that is not a step."""
     assert next_step(steps, value, 1) == up
     assert next_step(steps, value, -1) == down
 
@@ -85,7 +87,7 @@ def test_the_window_goes_up_from_the_one_in_use(
 def test_rates_step_through_the_expected_one_and_end_without_a_limit(
     bit_s: int | None, expected: int | None, up: int | None, down: int | None
 ) -> None:
-    """Far above the expected rate there is nothing to learn but what no limit shows."""
+    """Far above the expected rate, further steps would show the same as no limit."""
     assert next_rate(bit_s, expected, 1) == up
     assert next_rate(bit_s, expected, -1) == down
 
@@ -97,7 +99,7 @@ def test_datagram_sizes_go_around() -> None:
 
 
 def test_every_workload_follows_every_other_whatever_the_plan_has() -> None:
-    """What only the former workload has is left out, so that no key raises an error."""
+    """Options of the former workload are left out, so that no key raises an error."""
     stream = Plan(
         Settings(Direction.DUPLEX, 3, 65_536),
         rate_bit_s=10**8,
@@ -115,3 +117,13 @@ def test_every_workload_follows_every_other_whatever_the_plan_has() -> None:
             assert plan.settings.sessions == (1 if plan.burst > 1 else plan.settings.sessions)
     assert plan_with_workload(stream, Workload.UDP).settings == Settings(Direction.DUPLEX, 3)
     assert plan_with_workload(datagrams, Workload.STREAM).settings == Settings(sessions=3)
+
+
+def test_a_limit_of_the_rate_and_the_cores_hold_for_the_test(world: Any) -> None:
+    """Its direction, its sessions and its window do not come from ordinary tests."""
+    plan = Plan(
+        Settings(Direction.IN, 3, 65_536), rate_bit_s=10_000_000, near_cores=(0,), socket=SocketOptions(dscp=46)
+    )
+    made = load_plan(plan)
+    assert (made.rate_bit_s, made.near_cores, made.socket.dscp) == (10_000_000, (0,), 46)
+    assert made.settings == responsiveness_plan().settings

@@ -81,7 +81,7 @@ async def test_a_query_posts_an_answer_or_a_failure(world: Any) -> None:
 def test_an_error_is_a_problem_of_the_far_end_or_of_the_run(
     error: Exception, status: str, text: str, *, wants_key: bool
 ) -> None:
-    """An unforeseen error has its type in the text; only a missing key opens the prompt."""
+    """The text of an unforeseen error has its type. Only a missing key opens the prompt."""
     failure = StartFailed.from_error(error)
     assert (failure.problem.status, failure.problem.text, failure.wants_key) == (status, text, wants_key)
 

@@ -42,7 +42,7 @@ async def test_a_refused_run_leaves_the_app_ready_for_another(world: Any) -> Non
         assert cockpit.app.cockpit.phase is Phase.RUNNING
 
 
-async def test_an_unforeseen_error_is_a_message_and_no_traceback(world: Any) -> None:
+async def test_an_unforeseen_error_is_a_message_without_a_traceback(world: Any) -> None:
     """Its details are for the log."""
     async with world.cockpit() as cockpit:
         world.refusal = ZeroDivisionError("by zero")
@@ -54,7 +54,7 @@ async def test_an_unforeseen_error_is_a_message_and_no_traceback(world: Any) -> 
 
 
 async def test_the_peer_cannot_be_changed_during_a_run(world: Any) -> None:
-    """Peer and retry wait until the run has ended; the preset is for the next run."""
+    """Peer and retry wait until the run has ended. The preset is for the next run."""
     async with world.cockpit(peer=FAR) as cockpit:
         await cockpit.press("space", "c")
         assert cockpit.app.screen is cockpit.app.cockpit
@@ -64,7 +64,7 @@ async def test_the_peer_cannot_be_changed_during_a_run(world: Any) -> None:
 
 
 async def test_a_stop_before_the_run_is_open_still_stops_it(world: Any) -> None:
-    """A person who changes their mind need not wait for the far end."""
+    """The user does not need to wait for the far end."""
     async with world.cockpit() as cockpit:
         cockpit.app.cockpit.action_toggle_run()
         cockpit.app.cockpit.action_toggle_run()
@@ -75,7 +75,7 @@ async def test_a_stop_before_the_run_is_open_still_stops_it(world: Any) -> None:
 
 
 async def test_leaving_the_app_by_force_releases_the_run(world: Any) -> None:
-    """However the app ends, the run's context is left."""
+    """Any end of the app leaves the run's context."""
     async with world.cockpit() as cockpit:
         await cockpit.press("space")
         world.script.run_for(4, 7.1e9)
@@ -84,7 +84,7 @@ async def test_leaving_the_app_by_force_releases_the_run(world: Any) -> None:
 
 
 async def test_the_screen_survives_any_size(world: Any) -> None:
-    """Down to 20 x 5 and back, while a run goes on."""
+    """Down to 20 x 5 and back, during a run."""
     async with world.cockpit((80, 24)) as cockpit:
         await cockpit.press("space")
         world.script.run_for(12, 7.1e9)
@@ -96,7 +96,7 @@ async def test_the_screen_survives_any_size(world: Any) -> None:
 
 
 async def test_frames_are_bounded_and_events_are_not(world: Any) -> None:
-    """With a clock that stands still one frame is drawn, and the board still has every event."""
+    """With a clock that stands still, one frame is drawn, but the readings have every event."""
     app = world.app()
     app.cockpit.pacer.clock = lambda: 1
     async with world.cockpit(app=app) as cockpit:
@@ -111,7 +111,7 @@ async def test_frames_are_bounded_and_events_are_not(world: Any) -> None:
 
 
 async def test_space_starts_a_run_and_stops_it(world: Any) -> None:
-    """The run gets the plan that is set; a stop is asked for once, and the verdict follows."""
+    """The run gets the current plan. It is stopped once, and the verdict follows."""
     async with world.cockpit() as cockpit:
         assert "READY" in cockpit.line(0)
         await cockpit.press("space")
@@ -131,7 +131,7 @@ async def test_space_starts_a_run_and_stops_it(world: Any) -> None:
 
 
 async def test_p_freezes_the_instruments_and_releases_them(world: Any) -> None:
-    """The stopwatch, the settings and the run continue; after the pause everything is up to date."""
+    """The clock, the settings and the run continue. After the pause everything is up to date."""
     async with world.cockpit() as cockpit:
         await cockpit.press("p")
         assert not cockpit.app.cockpit.state.is_paused
@@ -164,7 +164,7 @@ async def test_r_asks_the_far_end_again(world: Any) -> None:
 
 @pytest.mark.every
 async def test_quitting_stops_the_run_first(world: Any) -> None:
-    """The run's end is seen before the app is gone, so that it is kept with the run."""
+    """The app handles the run's end before its own, so that the end is stored."""
     async with world.cockpit() as cockpit:
         await cockpit.press("space")
         world.script.run_for(8, 7.1e9)
@@ -186,7 +186,7 @@ async def test_quitting_without_a_run_quits_at_once(world: Any, key: str) -> Non
 
 
 async def test_without_a_preset_the_interfaces_of_both_ends_select_one(world: Any) -> None:
-    """It is shown as selected by itself, and a person's own choice takes its place."""
+    """It is marked as automatic, and the user's choice replaces it."""
     world.selection = PresetSelection(world.catalog.find("10gbe-fd-1500"), "line rate 10 Gb/s")
     async with world.cockpit((120, 40), peer=FAR, preset=None) as cockpit:
         await cockpit.end()
@@ -204,7 +204,7 @@ async def test_without_a_preset_the_interfaces_of_both_ends_select_one(world: An
 
 @pytest.mark.every
 async def test_a_link_of_an_unknown_kind_is_measured_without_a_target(world: Any) -> None:
-    """A wrong guess would give a wrong verdict; the reason and the key to press are shown."""
+    """A wrong guess would give a wrong verdict. The screen shows the reason and the key to press."""
     async with world.cockpit((120, 40), peer=FAR, preset=None) as cockpit:
         await cockpit.end()
         assert "none (auto)" in cockpit.line(1)
@@ -217,7 +217,7 @@ async def test_a_link_of_an_unknown_kind_is_measured_without_a_target(world: Any
 
 @pytest.mark.parametrize("answer", ["y", "n"])
 async def test_a_pasted_key_is_saved_on_request_once_it_works(world: Any, answer: str) -> None:
-    """The whole command of the endpoint goes into the peer's line; the question comes once."""
+    """The whole command of the endpoint goes into the peer's line. The question comes once."""
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("c")
         pasted = "LINKGAUGE_KEY=k-of-an-endpoint-1234 linkgauge check auto db-02"
@@ -235,7 +235,7 @@ async def test_a_pasted_key_is_saved_on_request_once_it_works(world: Any, answer
 
 
 async def test_a_gauge_of_what_an_iperf3_receives_says_acknowledged_until_its_results_are_there(world: Any) -> None:
-    """Then it has the rate of the iperf3's own count, and the verdict says whose figures these are."""
+    """Then it has the rate that the iperf3 counted, and the verdict says whose figures these are."""
     async with world.cockpit((200, 60), peer=IPERF3) as cockpit:
         await cockpit.press("space")
         world.script.run_for(40, 7.1e9)

@@ -45,7 +45,7 @@ def finish(state: CockpitState, script: ScriptedRun, bit_s: float) -> None:
 def test_a_run_that_is_stopped_while_it_is_being_opened_is_stopped_once_it_is_open(
     state: CockpitState, script: ScriptedRun
 ) -> None:
-    """Nobody has to press the key twice."""
+    """The user presses the key once."""
     state.begin_run()
     assert (state.phase, state.is_busy) == (Phase.STARTING, True)
     state.stop_run()
@@ -71,7 +71,7 @@ def test_a_changed_setting_reaches_the_run_in_progress_and_the_next_plan(
 
 
 def test_another_pass_mark_judges_the_run_that_has_ended_again(state: CockpitState, script: ScriptedRun) -> None:
-    """7.2 Gb/s are expected of one session, and 6.9 are 95.8 percent."""
+    """7.2 Gb/s are expected of one session, and 6.9 Gb/s are 95.8 %."""
     finish(state, script, 6.9e9)
     assert state.phase is Phase.DONE
     assert state.verdict is not None
@@ -82,7 +82,7 @@ def test_another_pass_mark_judges_the_run_that_has_ended_again(state: CockpitSta
 
 
 def test_another_peer_is_unknown_until_it_has_answered(state: CockpitState) -> None:
-    """A problem with the peer before it is gone as well."""
+    """A problem with the previous peer is cleared as well."""
     state.set_far_info(NEAR)
     state.set_problem(RunProblem("refused", "no run", "try again"))
     assert state.snapshot().far == NEAR
@@ -91,8 +91,8 @@ def test_another_peer_is_unknown_until_it_has_answered(state: CockpitState) -> N
     assert (snapshot.far, snapshot.problem, snapshot.phase) == (None, None, Phase.IDLE)
 
 
-def test_frames_are_four_times_as_far_apart_where_the_host_has_no_time_for_them() -> None:
-    """And near again once it has; where nobody knows how busy it is, they are as asked for."""
+def test_frames_are_four_times_as_far_apart_if_the_host_is_busy() -> None:
+    """They are close together again when it has. If its load is unknown, the rate is as requested."""
     pace = RefreshPacer(lambda: 5 * SECOND_NS, refresh_hz=4)
     assert pace.seconds_until_due() == 0
     for host_percent, due_s in ((None, 0.25), (50.0, 0.25), (97.0, 1.0), (0.0, 0.25)):
@@ -106,7 +106,7 @@ def udp_state(world: Any, preset: str = "loopback", **settings: Any) -> CockpitS
 
 
 def test_datagrams_without_an_expected_rate_start_slowly_and_step_up(world: Any) -> None:
-    """Nobody wants a flood by default: it is asked for with the last step."""
+    """A flood must not be the default: only the last step requests it."""
     state = udp_state(world)
     assert state.plan.settings.rate_bit_s == 10_000_000
     assert state.step_rate(1)
@@ -120,7 +120,7 @@ def test_datagrams_without_an_expected_rate_start_slowly_and_step_up(world: Any)
 
 
 def test_a_new_size_of_datagrams_keeps_their_rate_and_reaches_the_run(world: Any) -> None:
-    """A workload of TCP has neither, and a search ends with a second session."""
+    """A TCP workload has neither, and a second session ends a search."""
     state = udp_state(world, rate_bit_s=50_000_000)
     assert state.change_settings(datagram=(64,))
     assert state.plan.settings == Settings(rate_bit_s=50_000_000, datagram_bytes=64)
@@ -133,7 +133,7 @@ def test_a_new_size_of_datagrams_keeps_their_rate_and_reaches_the_run(world: Any
 
 
 def test_a_run_of_datagrams_keeps_its_rate_when_the_next_test_is_a_stream(state: CockpitState, world: Any) -> None:
-    """Settings of a stream have no rate, which would mean no limit to the datagrams that are being sent."""
+    """Settings of a stream have no rate. For the datagrams in progress that would mean no limit."""
     state = udp_state(world, rate_bit_s=50_000_000)
     script = world.script_of(state.preset, state.plan)
     state.begin_run()

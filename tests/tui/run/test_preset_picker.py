@@ -1,4 +1,4 @@
-"""The list of presets in the app: families, filter, details, and what is wrong with a person's own."""
+"""The list of presets in the app: families, filter, details, and problems of the user's own presets."""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.kit.widgets.scroll_views import TextPage
 from linkgauge.tui.run.cockpit_screen import CockpitScreen
-from linkgauge.tui.run.preset_list import PresetList, by_family
-from linkgauge.tui.run.preset_picker import PresetPicker
+from linkgauge.tui.run.preset_picker import PresetList, PresetPicker, by_family
+from rich.cells import cell_len
 from textual import events
 from textual.widgets import Input
 
@@ -54,7 +54,7 @@ async def test_each_family_has_one_heading(world: Any) -> None:
 
 
 async def test_the_list_has_the_rates_of_the_chosen_workload(world: Any) -> None:
-    """Datagrams are compared with what a link carries of them, at whatever rate they are being sent."""
+    """Datagrams are compared with the link's rate, not with the rate at which they are sent."""
     plan = Plan(Settings(rate_bit_s=5_000_000), Workload.UDP)
     async with world.cockpit((120, 40), preset="gbe-fd-1500", plan=plan) as cockpit:
         await cockpit.press("n")
@@ -77,7 +77,7 @@ async def test_the_filter_hides_headings_without_presets(world: Any) -> None:
 
 
 async def test_auto_selects_the_preset_by_both_interfaces(world: Any) -> None:
-    """It is found by its name; a preset that was chosen by hand gives way to it."""
+    """Its name finds it, and it replaces a preset that the user has chosen."""
     world.selection = PresetSelection(world.catalog.find("100gbe-9000"), "both ends have 100 Gb/s")
     async with world.cockpit((120, 40), peer=Peer("db-02")) as cockpit:
         await cockpit.press("n", *"auto")
@@ -101,7 +101,7 @@ async def test_auto_selects_the_preset_by_both_interfaces(world: Any) -> None:
         pytest.param("25gbe", "25gbe-1500", marks=pytest.mark.every),
     ],
 )
-async def test_the_filter_takes_names_as_people_type_them(world: Any, typed: str, preset_id: str) -> None:
+async def test_the_filter_takes_names_as_users_type_them(world: Any, typed: str, preset_id: str) -> None:
     """The same search as on the command line. Home and end move in the typed words."""
     async with world.cockpit() as cockpit:
         await cockpit.press("n", *typed[1:], "home", typed[0], "end")
@@ -112,7 +112,7 @@ async def test_the_filter_takes_names_as_people_type_them(world: Any, typed: str
 
 
 @pytest.mark.every
-async def test_details_are_next_to_the_list_where_there_is_room(world: Any) -> None:
+async def test_details_are_next_to_the_list_on_a_wide_screen(world: Any) -> None:
     """The sheet that `presets show` prints, following the arrows."""
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("n")
@@ -124,7 +124,7 @@ async def test_details_are_next_to_the_list_where_there_is_room(world: Any) -> N
 
 
 async def test_on_a_small_screen_a_key_puts_the_details_in_place_of_the_list(world: Any) -> None:
-    """Arrows then scroll it; typing, the same key and escape go back to the list."""
+    """Arrows then scroll it. Typing, the same key and escape go back to the list."""
     async with world.cockpit((80, 24)) as cockpit:
         await cockpit.press("n")
         assert "expected rates" not in cockpit.text()
@@ -142,7 +142,7 @@ async def test_on_a_small_screen_a_key_puts_the_details_in_place_of_the_list(wor
 @pytest.mark.every
 @BOTH_SIZES
 async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[int, int]) -> None:
-    """From the link to the slips, and enter chooses from there as well."""
+    """From the link to the slips. Enter chooses from there as well."""
     async with world.cockpit(size) as cockpit:
         await cockpit.press("n", "down", "tab")
         seen = cockpit.text()
@@ -175,7 +175,7 @@ async def test_the_whole_sheet_can_be_reached_by_keys(world: Any, size: tuple[in
 async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
     world: Any, tmp_path: Path, size: tuple[int, int]
 ) -> None:
-    """In a notification, in a line of the list's screen, and at the list's end: file, key, what was expected."""
+    """In a notification, in a line above the list, and at its end: file, key, expected value."""
     (tmp_path / "bad.toml").write_text(BAD)
     (tmp_path / "torn.toml").write_text("[source")
     world.catalog = load_catalog([tmp_path])
@@ -195,7 +195,7 @@ async def test_problems_of_own_presets_are_notified_and_can_be_read_in_full(
 
 
 async def test_without_problems_there_is_no_notice_of_any(world: Any) -> None:
-    """Neither in a notification nor in the list."""
+    """No notification, and no line in the list."""
     async with world.cockpit((120, 40)) as cockpit:
         assert cockpit.app.shown_message is None
         await cockpit.press("n")
@@ -219,7 +219,7 @@ async def test_the_preset_keys_open_a_list_with_a_filter(world: Any) -> None:
 
 
 async def test_escape_leaves_the_list_and_the_preset_alone(world: Any) -> None:
-    """A filter that matches nothing chooses nothing either."""
+    """Neither does enter with a filter that matches nothing."""
     async with world.cockpit() as cockpit:
         await cockpit.press("n", *"zzz", "enter")
         assert isinstance(cockpit.app.screen, PresetPicker)
@@ -229,10 +229,79 @@ async def test_escape_leaves_the_list_and_the_preset_alone(world: Any) -> None:
 
 @pytest.mark.parametrize("opener", ["n", "f", "c"])
 async def test_a_text_that_arrives_together_with_the_key_of_its_dialog_is_text(world: Any, opener: str) -> None:
-    """Its letters are keys of the cockpit as well: the next direction, workload and duration."""
+    """Its letters are also keys of the cockpit: for direction, workload and duration."""
     async with world.cockpit() as cockpit:
         settings = cockpit.app.screen.state.plan
         for key in (opener, *"dwt"):
             cockpit.app.post_message(events.Key(key, key))
         await until(cockpit, lambda: [each.value[-3:] for each in cockpit.app.screen.query(Input)][:1] == ["dwt"])
         assert cockpit.app.screen_stack[-2].state.plan == settings
+
+
+def test_presets_of_a_family_are_grouped_across_documents() -> None:
+    """ATM is in two documents."""
+    families = by_family(load_catalog().presets)
+    assert [preset.id for preset in families["ATM"]][3:6] == [
+        "atm622-9180",
+        "hp-atm155-clip-9180",
+        "hp-atm155-lane-9218",
+    ]
+    assert sum(map(len, families.values())) == len(load_catalog().presets)
+
+
+@BOTH_SIZES
+async def test_no_line_of_the_list_wraps(world: Any, size: tuple[int, int]) -> None:
+    """Each preset takes one row, and its rate is whole, also after a resize."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("n")
+        for width in (size[0], 100, 160):
+            await cockpit.pilot.resize_terminal(width, size[1])
+            await cockpit.settle()
+            row = next(
+                line for line in cockpit.text().splitlines() if "10 Gb Ethernet, full duplex, MTU 9000" in line
+            )
+            assert "9 631" in row
+
+
+@BOTH_SIZES
+async def test_presets_that_differ_only_at_the_end_of_their_names_look_different(
+    world: Any, size: tuple[int, int]
+) -> None:
+    """With and without largesend, even in a list that is too narrow for the names."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("n", *"lpar")
+        for end in ("without largesend ", " with largesend "):
+            assert end in cockpit.text()
+
+
+@BOTH_SIZES
+async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
+    world: Any, size: tuple[int, int]
+) -> None:
+    """Each of their characters takes two cells."""
+    app = world.app()
+    app.cockpit._language = "ja"
+    async with world.cockpit(size, app=app) as cockpit:
+        await cockpit.press("n")
+        rows = [line for line in cockpit.text().splitlines() if "イーサネット、" in line and "二重" in line]
+        assert len(rows) >= 6
+        assert {cell_len(line) for line in rows} == {size[0]}
+
+
+@pytest.mark.parametrize("size", [(40, 20), (80, 24), (120, 40)], ids=["40x20", "80x24", "120x40"])
+@pytest.mark.parametrize("text", ["", "100mb", "lpar"])
+async def test_the_decimal_points_of_rates_are_in_one_column(world: Any, size: tuple[int, int], text: str) -> None:
+    """Rates have two decimals, one or none. The digits of the units are below each other."""
+    async with world.cockpit(size) as cockpit:
+        await cockpit.press("n", *text)
+        table = cockpit.app.screen.query_one(PresetList)
+        width = table.scrollable_content_region.width
+        columns: set[int] = set()
+        for number, row in enumerate(table.rows):
+            if not row.rate:
+                continue
+            line = table.draw(number, width).plain
+            assert cell_len(line) <= width
+            assert row.rate in line
+            columns.add(cell_len(line[: line.rindex(row.rate)]) + len(row.rate.partition(".")[0]))
+        assert len(columns) == 1

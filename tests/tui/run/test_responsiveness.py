@@ -7,6 +7,7 @@ from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.model.workload import Workload
+from linkgauge.tui.gauges.responsiveness_panel import ResponsivenessPanel
 from linkgauge.tui.readings.instrument_values import Phase
 
 from ..scripted_loads import emit_loads
@@ -17,7 +18,7 @@ IPERF3 = Peer.parse("iperf3://db-02")
 
 
 async def test_u_starts_a_test_and_space_stops_it(world: Any) -> None:
-    """Its plan is that of the command; the settings of ordinary tests stay as they were."""
+    """It has the plan of the command. The settings of ordinary tests stay."""
     async with world.cockpit(preset="100mb-fd", peer=FAR, plan=Plan(Settings(sessions=3))) as cockpit:
         await cockpit.press("u")
         plan = world.script.plan
@@ -36,19 +37,36 @@ async def test_u_starts_a_test_and_space_stops_it(world: Any) -> None:
         assert world.script.plan.responsiveness is None
 
 
-async def test_at_the_end_stand_the_grade_and_all_loads(world: Any) -> None:
-    """With the round trips a minute."""
-    async with world.cockpit(preset="100mb-fd", peer=FAR) as cockpit:
+@pytest.mark.parametrize(
+    ("size", "letter_rows", "has_rates"), [((80, 24), 3, False), ((120, 40), 6, False), ((200, 60), 9, True)]
+)
+async def test_the_end_shows_the_grade_and_all_loads(
+    world: Any, size: tuple[int, int], letter_rows: int, *, has_rates: bool
+) -> None:
+    """And the round trips a minute. A larger panel has a larger letter, and from some width on the rates."""
+    async with world.cockpit(size, preset="100mb-fd", peer=FAR) as cockpit:
+        await cockpit.press("u")
+        emit_loads(world.script, most=34)
+        await cockpit.settle()
+        assert "load 2 of 3" in cockpit.text()
+        assert "● in" in cockpit.text()
+        await cockpit.press("space")
+        await cockpit.end()
+    world.scripts.clear()
+    async with world.cockpit(size, preset="100mb-fd", peer=FAR) as cockpit:
         await cockpit.press("u")
         emit_loads(world.script)
         await cockpit.end()
         text = cockpit.text()
-        for words in ("grade A", "✓ idle", "✓ out", "✓ in", "✓ both", "round trips", "latency, ms"):
+        for words in ("grade A", "✓ idle", "✓ out", "✓ in", "✓ both", "1 415 round trips a minute", "latency, ms"):
             assert words in text
+        lines = [line.plain for line in cockpit.app.cockpit.query_one(ResponsivenessPanel)._lines]
+        assert sum(not {"█", "▀", "▄"}.isdisjoint(line) for line in lines) == letter_rows
+        assert ("out Mb/s" in text) is has_rates
 
 
 async def test_the_settings_of_the_test_are_fixed(world: Any) -> None:
-    """Each key says so, and the run gets none of it."""
+    """Each key says so, and the run does not change."""
     async with world.cockpit((120, 40), preset="100mb-fd", peer=FAR) as cockpit:
         await cockpit.press("u")
         emit_loads(world.script, most=5)
@@ -62,7 +80,7 @@ async def test_the_settings_of_the_test_are_fixed(world: Any) -> None:
 
 
 async def test_a_running_test_is_not_replaced(world: Any) -> None:
-    """Neither an ordinary one nor another of its kind."""
+    """Neither an ordinary test nor another of its kind replaces it."""
     for key in ("space", "u"):
         async with world.cockpit(peer=FAR) as cockpit:
             await cockpit.press(key, "u")
@@ -81,7 +99,7 @@ async def test_an_iperf3_server_answers_no_probe(world: Any) -> None:
 
 @pytest.mark.every
 async def test_the_palette_has_it(world: Any) -> None:
-    """By its name and by what it measures."""
+    """By its name and by its subject."""
     async with world.cockpit((120, 40), preset="100mb-fd", peer=FAR) as cockpit:
         await cockpit.press("ctrl+p")
         await cockpit.press(*"latency under")

@@ -39,7 +39,7 @@ async def test_a_key_goes_through_the_steps_of_its_setting(
 
 
 async def test_the_expected_rate_follows_the_direction(world: Any) -> None:
-    """Both ways together may carry more than one."""
+    """Both directions together may carry more than one."""
     async with world.cockpit() as cockpit:
         await cockpit.press("d", "d")
         assert "14.4 Gb/s" in cockpit.line(1)
@@ -67,7 +67,7 @@ async def test_setting_keys_change_the_current_run(world: Any) -> None:
 
 
 async def test_the_workload_is_that_of_the_next_run(world: Any) -> None:
-    """The current run keeps its own; the settings bar names every other workload than stream."""
+    """The current run keeps its own. The settings bar names every workload other than stream."""
     async with world.cockpit() as cockpit:
         seen: list[str] = []
         for _ in range(5):
@@ -82,7 +82,7 @@ async def test_the_workload_is_that_of_the_next_run(world: Any) -> None:
 
 
 async def test_the_keys_of_datagrams_change_their_rate_and_size_while_they_are_sent(world: Any) -> None:
-    """With another workload they say what they are for; a window is for TCP."""
+    """With another workload they say what they are for. A window is for TCP."""
     async with world.cockpit(preset="loopback", plan=Plan(workload=Workload.UDP)) as cockpit:
         assert "[10 Mb/s]" in cockpit.line(2)
         assert "[auto]" in cockpit.line(2)
@@ -98,7 +98,7 @@ async def test_the_keys_of_datagrams_change_their_rate_and_size_while_they_are_s
 
 
 async def test_keys_that_an_iperf3_server_does_not_allow_change_nothing_and_say_why(world: Any) -> None:
-    """Its test has the settings that it began with. They can be changed before it, and after it."""
+    """Its test keeps its first settings. They can be changed before and after it."""
     async with world.cockpit(peer=IPERF3) as cockpit:
         await cockpit.press("plus", "space")
         world.script.run_for(8, 7.1e9)
@@ -116,7 +116,7 @@ async def test_keys_that_an_iperf3_server_does_not_allow_change_nothing_and_say_
 
 
 async def test_workloads_and_the_probe_that_iperf3_does_not_have_are_left_out_with_the_reason(world: Any) -> None:
-    """Only streams and datagrams are to choose from."""
+    """Only streams and datagrams are left."""
     async with world.cockpit(peer=IPERF3) as cockpit:
         seen: list[Workload] = []
         for _ in range(3):

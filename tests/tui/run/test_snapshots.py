@@ -1,7 +1,6 @@
 """Pictures of the cockpit in its main states, from scripted runs.
 
-A state is drawn in each size in which it is laid out in its own way; how its parts fit other sizes is tested with
-them.
+A state is drawn in the sizes that lay it out differently. The tests of its parts show how they fit other sizes.
 """
 
 from collections.abc import Callable, Iterator
@@ -118,7 +117,7 @@ STATES = {
     # Transactions a second in the gauge and in the plot, with their latency.
     "transactions": State((WIDE,), _transactions, planned(workload=Workload.RR), "zvm-qdio-1500"),
     # Loss, packets a second, jitter and delays beside the plot, and below it when datagrams were lost.
-    "running_udp": State((SMALL, WIDE, LARGE), _losses, UDP, GBE),
+    "running_udp": State((SMALL, WIDE), _losses, UDP, GBE),
     # Two directions have a column and a strip each; a change of the rate begins their counts again.
     "running_udp_duplex": State(
         (WIDE,), _losses_both_ways, planned(Settings(Direction.DUPLEX, 3, datagram_bytes=512), Workload.UDP), GBE
@@ -140,11 +139,9 @@ STATES = {
     "finished_iperf3": State((SMALL,), _results_of_iperf3, HALF_A_MINUTE, GBE, IPERF3, ends=True),
     "finished_iperf3_udp": State((WIDE,), _results_of_iperf3, UDP, GBE, IPERF3, ends=True),
     # The load in is measured, that of both is to come; rate above latency on one time axis.
-    "running_responsiveness": State(
-        (SMALL, WIDE, LARGE), _half_of_the_loads, preset=UNDER_LOAD, start="u", is_rare=True
-    ),
+    "running_responsiveness": State((WIDE,), _half_of_the_loads, preset=UNDER_LOAD, start="u", is_rare=True),
     # The grade, every load with its rise, the round trips a minute, and where the queue is.
-    "finished_responsiveness": State((SMALL, WIDE, LARGE), emit_loads, preset=UNDER_LOAD, start="u", ends=True),
+    "finished_responsiveness": State((WIDE,), emit_loads, preset=UNDER_LOAD, start="u", ends=True),
     # The grade is a letter, steps have marks, and both lines of the plot can be told apart.
     "finished_responsiveness_no_colour": State(
         (WIDE,), emit_loads, preset=UNDER_LOAD, start="u", ends=True, theme=NO_COLOUR

@@ -10,7 +10,7 @@ import pytest
 from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.model.events import Event, Reason
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.readings.instrument_values import Phase
@@ -19,7 +19,9 @@ from linkgauge.tui.session.stored_run import (
     compare_stored_runs,
     load_stored_run,
     rate_points,
+    read_stored_run,
 )
+from linkgauge.tui.words.summary import end_words
 
 from ...engine.results.iperf3_runs import INTERVALS, iperf3_run, reported, total
 from ..stored_runs import CHANGED, FIRST, SHORT
@@ -123,3 +125,20 @@ def test_a_stored_run_against_an_iperf3_has_the_figures_of_its_results(tmp_path:
         assert (known.lost_percent, known.jitter_ns) == (100 / 111, 7_000)
         rows = export_runs(log, ["r1"], "csv", tmp_path / "rows.csv").read_text()
         assert rows.count(",sender") == 3 * INTERVALS
+
+
+def test_a_run_in_progress_is_still_running_and_neither_done_nor_failed(world: Any, tmp_path: Path) -> None:
+    """Its process is alive; the figures are those so far."""
+    script = world.script_of(world.catalog.find("10gbe-fd-1500"), Plan(duration_ns=30 * SECOND_NS))
+    script.run_for(8, 9.3e8)
+    with RunLog.open(tmp_path) as log:
+        log.begin("r1", script.preset.id, "db-02")
+        while not script.queue.empty():
+            log.add("r1", script.queue.get_nowait())
+        assert log.flush()
+        stored = read_stored_run(log, "r1")
+    assert stored.row.is_running
+    assert stored.snapshot(world.catalog).phase is Phase.RUNNING
+    assert end_words(stored.outcome.summary.end) == "still running"
+    assert stored.outcome.verdict.word == "none"
+    assert "still running, after" in stored.outcome.verdict.text

@@ -65,7 +65,7 @@ async def test_a_watch_of_another_process_is_shown_and_not_tested() -> None:
 
 
 async def test_rows_fill_in_while_the_watch_goes_on() -> None:
-    """From no test at all to a verdict; what runs is marked, and the list of events has the result."""
+    """From no test to a verdict. A running test is marked, and the list of events has the result."""
     watch = ScriptedWatch(3, is_new=True)
     async with watch_app(watch) as (_, pilot):
         await until(pilot, lambda: "watching 3 peers" in screen_text(pilot.app))
@@ -85,7 +85,7 @@ async def test_rows_fill_in_while_the_watch_goes_on() -> None:
         watch.end()
 
 
-async def test_the_panel_has_what_is_known_of_the_peer_at_the_cursor() -> None:
+async def test_the_panel_has_the_details_of_the_peer_at_the_cursor() -> None:
     """Its last test, its levels, its changes with both levels and their causes, its failures."""
     watch = ScriptedWatch(3)
     async with watch_app(watch) as (_, pilot):
@@ -124,7 +124,7 @@ async def test_leaving_ends_the_watch_in_order(key: str) -> None:
 
 
 async def test_a_watch_that_fails_stays_on_the_screen_with_the_reason() -> None:
-    """One error of ours, one that nobody foresaw; `q` leaves."""
+    """A LinkgaugeError, and an unforeseen one; `q` leaves."""
     for problem, words in (
         (RunLogError("the disk is full"), "the disk is full"),
         (KeyError("x"), "internal error"),
@@ -139,7 +139,7 @@ async def test_a_watch_that_fails_stays_on_the_screen_with_the_reason() -> None:
 
 
 async def test_a_test_is_asked_for_by_a_key() -> None:
-    """Of the peer at the cursor; one that is tested already is not tested twice."""
+    """Of the peer at the cursor. A peer that is tested already is not tested twice."""
     watch = ScriptedWatch()
     async with watch_app(watch) as (app, pilot):
         await pilot.press("down", "t")
@@ -174,7 +174,7 @@ async def test_the_file_is_read_again_by_a_key() -> None:
 
 
 async def test_enter_opens_the_runs_of_the_peer_and_of_no_other(world: Any, tmp_path: Path) -> None:
-    """Not those of a peer whose name begins so, nor of another watch; escape comes back."""
+    """Not the runs of a peer with a longer name, nor of another watch. Escape comes back."""
     with RunLog.open(tmp_path) as log:
         for number, (label, group) in enumerate(
             (("db-01", "watch-office"), ("db-011", "watch-office"), ("db-01", "watch-office-2"), ("db-01", None))
@@ -226,7 +226,7 @@ async def test_every_size_can_be_shown(size: tuple[int, int], count: int) -> Non
         watch.end()
 
 
-async def test_nothing_but_failures_and_used_up_data_are_said() -> None:
+async def test_failures_and_used_up_data_are_said() -> None:
     """In the row and in the panel."""
     watch = ScriptedWatch(2)
     watch.statuses["db-01"] = over_budget(watch.statuses["db-01"])

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from ....engine.model.errors import UsageError, require_extra
 from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT
@@ -14,8 +14,8 @@ from ..options import json_flag
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
-    from ..endpoint.endpoint_service import EndpointConfig, LimitSources
-    from ..endpoint.iperf3_service import Iperf3Config
+    from ...endpoint.endpoint_setup import EndpointConfig, LimitSources
+    from ...endpoint.iperf3_service import Iperf3Config
 
 _ENDPOINT: Final = "Endpoint"
 _IPERF3: Final = "iperf3"
@@ -63,7 +63,7 @@ class EndpointOptions:
         as_json: bool,
     ) -> "EndpointConfig":
         """Return the configuration; raise UsageError for options that exclude each other."""
-        from ..endpoint.endpoint_service import EndpointConfig, check_access
+        from ...endpoint.endpoint_setup import EndpointConfig, check_access
 
         key_file, tls_cert, tls_key = (
             None if path is None else str(path) for path in (self.key_file, self.tls_cert, self.tls_key)
@@ -119,7 +119,7 @@ class Iperf3ServiceOptions:
 
     def to_config(self) -> "Iperf3Config | None":
         """Return the configuration, None without iperf3; raise UsageError for options that need each other."""
-        from ..endpoint.iperf3_service import Iperf3Config
+        from ...endpoint.iperf3_service import Iperf3Config
 
         if (self.users is None) != (self.key is None):
             raise UsageError("--iperf3-users and --iperf3-key need each other; give both")
@@ -151,7 +151,7 @@ class LimitOptions:
 
     def to_sources(self) -> "LimitSources":
         """Return the file and the limits as typed."""
-        from ..endpoint.endpoint_service import LimitSources
+        from ...endpoint.endpoint_setup import LimitSources
 
         file = None if self.limits is None else str(self.limits)
         return LimitSources(file, self.limit, self.allow, self.deny)
@@ -180,10 +180,16 @@ def endpoint(options: EndpointCommandOptions) -> int:
     limits, iperf3, metrics = options.limited, options.iperf3_service.to_config(), options.publishing.to_plan()
     config = options.endpoint.to_config(limits.to_sources(), iperf3, metrics, as_json=options.as_json)
     if limits.show_limits:
-        from ..endpoint.endpoint_service import print_limits
+        from ..runners.endpoint_runner import print_limits
 
         return print_limits(config.limits, as_json=options.as_json)
-    return _serve_on_screen(config) if options.endpoint.ui else config.exec_endpoint()
+    return _serve_on_screen(config) if options.endpoint.ui else _serve_without_screen(config)
+
+
+def _serve_without_screen(config: "EndpointConfig") -> NoReturn:
+    from ..runners.endpoint_runner import exec_endpoint
+
+    exec_endpoint(config)
 
 
 def _serve_on_screen(config: "EndpointConfig") -> int:
@@ -191,8 +197,8 @@ def _serve_on_screen(config: "EndpointConfig") -> int:
         raise UsageError("--ui needs the whole terminal; give neither --json nor --log-json with it")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError("--ui needs a terminal; without one: linkgauge endpoint")
-    from ..endpoint.endpoint_screen import serve_on_screen
     from ..output import keep_log_off_screen
+    from ..runners.endpoint_on_screen import serve_on_screen
 
     keep_log_off_screen()
     return serve_on_screen(config)

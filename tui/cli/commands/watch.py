@@ -132,6 +132,6 @@ def read_target(target: str, catalog: "Catalog") -> "WatchPlan | None":
     """Return the watch of a file; None if the target is a peer. Raises PlanError for a file with an error."""
     if not (target.endswith(".toml") or Path(target).is_file()):
         return None
-    from ...watch.session.watch_file import read_watch_file
+    from ...watch.running.watch_file import read_watch_file
 
     return read_watch_file(Path(target), catalog)

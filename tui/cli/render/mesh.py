@@ -11,11 +11,11 @@ from rich.text import Text
 from ....mesh.figures import MeshFinding, MeshMatrix
 from ....mesh.plan import Cell
 from ....presets.verdict import DEFAULT_PASS_PERCENT
-from ...mesh.cell_marks import CellMark, CellScale, legend
-from ...mesh.mesh_sentences import conclusion_lines, headline
+from ...mesh.mesh_verdict import CellScale, CellState, legend
+from ...mesh.mesh_words import conclusion_lines, headline
 from ...words import numbers
 
-_STYLES: Final = {CellMark.SHORT: "yellow", CellMark.FAIL: "bold red", CellMark.NO_RESULT: "bold red"}
+_STYLES: Final = {CellState.SHORT: "yellow", CellState.FAIL: "bold red", CellState.NO_RESULT: "bold red"}
 _LONGEST_NAME: Final = 24
 _MARGIN: Final = 5  # the number of a row, and spaces
 
@@ -68,8 +68,8 @@ def _value_table(scale: CellScale, order: Sequence[str]) -> Table:
 def _value(scale: CellScale, cell: Cell) -> Text:
     if cell.sender == cell.receiver:
         return Text("  ")
-    mark = scale.mark(cell)
-    character = " " if mark is CellMark.GOOD else mark.value
+    mark = scale.state(cell)
+    character = " " if mark is CellState.PASS else mark.value
     return Text(f"{scale.number(cell)}{character}", _STYLES.get(mark, ""))
 
 
@@ -82,7 +82,7 @@ def _mark_table(scale: CellScale, order: Sequence[str]) -> Table:
     for place, sender in enumerate(order, 1):
         marks = Text()
         for receiver in order:
-            mark = scale.mark(Cell(sender, receiver))
+            mark = scale.state(Cell(sender, receiver))
             is_self = sender == receiver
             marks.append(" " if is_self else mark.value, "" if is_self else _STYLES.get(mark, ""))
         table.add_row(str(place), Text(sender), marks)

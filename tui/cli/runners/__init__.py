@@ -1,5 +1,4 @@
-"""The work of the commands without an app: a test, a sweep, a check by steps of a rate.
+"""What the commands carry out: a test, a sweep, a check by steps of a rate, a mesh, a watch, an endpoint.
 
-Each runs its tests with a live line, stops them at a signal, and prints their result. May import all that the
-command line may. Public: `run_test`, `sweep_runner`, `step_runner`.
+Each stops at a signal, and prints its result. May import all that the command line may.
 """

@@ -23,11 +23,11 @@ from ....mesh.events import (
 )
 from ....mesh.figures import MeshFinding, MeshMatrix
 from ....presets.catalog import Catalog
-from ...mesh.mesh_document import csv_rows, end_line, judge_mesh, mesh_json, start_line, stream_lines
-from ...mesh.mesh_sentences import cell_words, comparison_lines, estimated_duration_ns, failure_words, figure_words
-from ...mesh.mesh_session import MeshSession, MeshUpdate
+from ...mesh.mesh_document import csv_rows, end_line, mesh_json, start_line, stream_lines
+from ...mesh.mesh_session import MeshSession, MeshUpdate, open_mesh_session
 from ...mesh.mesh_spec import MeshSpec
-from ...mesh.opening import open_mesh_session
+from ...mesh.mesh_verdict import judge_mesh
+from ...mesh.mesh_words import cell_words, comparison_lines, estimated_duration_ns, failure_words, figure_words
 from ...mesh.stored_mesh import compare_with_previous, load_matrix
 from ...session.pruning import thin_old_runs
 from ...session.run_spec import Outputs

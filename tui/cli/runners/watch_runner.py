@@ -2,8 +2,10 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+import socket
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -15,20 +17,20 @@ from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
-from ....watch.events import CheckEnded, CheckSkipped, WatchEvent
+from ....watch.events import ChangeFound, CheckEnded, CheckSkipped, WatchEnded, WatchEvent
 from ....watch.watch_plan import WatchPlan
 from ...session.storage import open_data_dir, open_run_list
-from ...watch.session.followed_watch import FollowedWatch, follow_watch
-from ...watch.session.watch_file import read_watch_file
-from ...watch.session.watch_publication import publish_watch
-from ...watch.session.watch_session import WatchSession, open_watch
-from ...watch.watch_sentences import event_words
+from ...watch.running.followed_watch import FollowedWatch, follow_watch
+from ...watch.running.watch_file import read_watch_file
+from ...watch.running.watch_session import WatchSession, open_watch
+from ...watch.watch_words import event_words
 from ...words.numbers import sanitize
 from ..output import emit_json_line, emit_line, print_stderr, write_in_background
 from ..termination import INCOMPLETE, PASS, exit_status, handle_signals, signal_exit_status
 from .recording import error_lines
 
 if TYPE_CHECKING:
+    from ....metrics.families import Reading
     from ....metrics.publication import PublishingPlan
 
 Watch = WatchSession | FollowedWatch
@@ -198,3 +200,30 @@ class _Lines:
         """Print an event with its time, UTC as in the history."""
         at = datetime.fromtimestamp(event.at_s, UTC)
         emit_line(sanitize(f"{at:%Y-%m-%d %H:%M:%S}  {event_words(event, self._session.plan)}"))
+
+
+@asynccontextmanager
+async def publish_watch(plan: "PublishingPlan | None", watch: WatchSession) -> AsyncGenerator[str | None]:
+    """Publish the metrics of a watch while the block lasts, if there is a plan for it.
+
+    Yields the address that Prometheus scrapes; None without a server. Raises EndpointError if the address cannot be
+    listened on, OutputError if the file cannot be written.
+    """
+    if plan is None:
+        yield None
+        return
+    from ....metrics.publication import open_publication
+    from ....metrics.watch_metrics import read_watch
+
+    def read() -> Iterator["Reading"]:
+        return read_watch(watch.plan, watch.statuses, time.time())
+
+    group = {"instance": socket.gethostname(), "watch": watch.plan.name}
+    async with open_publication(plan, read, group, watch.report, keeps_file=True) as publication:
+        watch.events.subscribe(lambda event: publication.changed(is_result=_is_result(event)))
+        yield publication.url
+
+
+def _is_result(event: WatchEvent) -> bool:
+    """Return whether an event is worth a push: the end of a cycle, a change, the end of the watch."""
+    return isinstance(event, ChangeFound | WatchEnded) or (isinstance(event, CheckEnded) and event.decides)

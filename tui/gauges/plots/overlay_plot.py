@@ -1,4 +1,4 @@
-"""Several runs in one plot, each a braille line with its letter on it: the plot reads without colour."""
+"""Several runs in one plot, each a braille line with its letter on it: the plot is readable without colour."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ class OverlayLine:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Several runs in one plot. With `names`, the x axis counts steps and has these labels, else seconds.
+    """Several runs in one plot. The x axis counts seconds, or with `names` steps that have these labels.
 
-    `unit` is that of the values over a million: Mb/s of rates, ms of nanoseconds.
+    `unit` is for values divided by a million: Mb/s for rates, ms for nanoseconds.
     """
 
     lines: Sequence[OverlayLine]
@@ -57,7 +57,7 @@ class OverlayPlot(LineWidget[Overlay]):
 
 
 def overlay_plot(overlay: Overlay, width: int, height: int) -> list[Content]:
-    """Return a plot of the lines that have points; nothing if none has."""
+    """Return a plot of the lines that have points; nothing if there are none."""
     series, names = [line for line in overlay.lines if line.at_s], overlay.names
     if not series:
         return []
@@ -80,14 +80,14 @@ def overlay_plot(overlay: Overlay, width: int, height: int) -> list[Content]:
 
 
 def _rate_labels(top: float, rows: int) -> dict[int, str]:
-    """Return the labels of the rows in which round rates lie."""
+    """Return the labels of the rows with round rates."""
     rates = ticks(top, max(rows // 3, 3))[1:]
     decimals = tick_decimals(rates[0])
     return {round(rate / top * (4 * rows - 1)) // 4: numbers.number(rate, decimals) for rate in rates}
 
 
 def _name_labels(names: Sequence[str], span: float, room: int) -> list[tuple[int, str]]:
-    """Return as many names as there is room for, each centred below its step."""
+    """Return as many names as fit, each centred below its step."""
     every = ceil(len(names) * (max(map(len, names)) + 2) / room)
     return [
         (round(number / span * (room - 1)) - len(names[number]) // 2, names[number])
@@ -96,7 +96,7 @@ def _name_labels(names: Sequence[str], span: float, room: int) -> list[tuple[int
 
 
 def _draw_letters(canvas: Canvas, series: Sequence[OverlayLine], paths: Sequence[Mapping[int, int]]) -> None:
-    """Put letters on each line at regular intervals: lines at different columns, no letter over another."""
+    """Put letters on each line at regular intervals, each line at other columns: no letter hides another."""
     occupied: set[tuple[int, int]] = set()
     for number, (line, path) in enumerate(zip(series, paths, strict=True)):
         first = round(_LETTER_EVERY * (0.3 + number / len(series)))

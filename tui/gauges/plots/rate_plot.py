@@ -1,6 +1,6 @@
 """The throughput of a run over time, with the expected rate, the warm-up and the changes of settings.
 
-Each period has its settings and its average above it, so that those before and after a change can be compared.
+Above each period are its settings and its average, so that the user can compare before and after a change.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,36 +14,35 @@ from ....engine.model.plan import Direction
 from ....engine.results.sums.traces import PlotPeriod
 from ...kit.drawing.canvas import EIGHTHS, Canvas, ticks, to_eighths, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, EXPECTED
-from ...readings.instrument_values import PlotColumn, peak_above, period_averages, plot_columns
-from ...readings.live_readings import CockpitSnapshot
+from ...readings.cockpit_snapshot import CockpitSnapshot
+from ...readings.instrument_values import flow_scale, peak_above
+from ...readings.plot_values import PlotColumn, period_averages, plot_columns
 from ...words import numbers
-from ...words.numbers import RateScale
-from ...words.summary import response_bits_of
 
-_EMPTY_BIT_S: Final = 1e9  # the top of an axis without anything in it
-# A line at an eighth of a cell, from 1 to 8: never above a bar that is as high, nor below one that is lower.
+_EMPTY_BIT_S: Final = 1e9  # the top of an empty axis
+# A line at an eighth of a cell, from 1 to 8. It is never above a bar of the same height, nor below a lower one.
 _DASHES: Final = dict(enumerate("⣀⣀⠤⠤⠒⠒⠉⠉", 1))
 _DOTS: Final = dict(enumerate("⡀⡀⠄⠄⠂⠂⠁⠁", 1))
 _SHADES: Final = 12
-_LABEL: Final = "bold $foreground on $background"  # on the area of a plot, some terminals' colours hide the text
+_LABEL: Final = "bold $foreground on $background"  # on a coloured area, some terminals' colours hide the text
 
 
 class RatePlot:
-    """Draws the throughput, or the transactions a second, of a snapshot."""
+    """Draws the throughput or the transactions a second of a snapshot."""
 
     def __init__(self, view: CockpitSnapshot) -> None:
         self._view = view
         self._periods = view.readings.periods if view.readings else []
         self._other_tests = view.readings.traces.other_tests if view.readings else []
-        self._scale = self._choose_scale()
+        self._scale = flow_scale(view.units, view.unit_bit_s, view.response_bits)
 
     def titles(self) -> Iterator[Content]:
-        """Yield titles from the longest to the shortest: after a change, with the averages around it."""
+        """Yield titles from the longest to the shortest. After a change, they have the averages around it."""
         view, periods = self._view, self._periods
-        is_rate = _response_bits(view) is None
+        is_rate = view.response_bits is None
         name, unit = ("throughput", self._scale.unit) if is_rate else ("transactions", "/s")
         averages = period_averages(periods, view.latest_summary)
-        # A period that was over before it was measured has nothing to compare with.
+        # A period that ended before anything was measured cannot be compared.
         measured = [number for number, average in enumerate(averages[:-1]) if average is not None]
         if measured:
             first, last = periods[measured[-1]].settings, periods[-1].settings
@@ -76,16 +75,9 @@ class RatePlot:
         return parts
 
     def top(self, before: float, rows: int) -> float:
-        """Return the top of the axis of rates: that of the gauges' bars."""
+        """Return the top of the axis of rates. The gauges' bars have the same."""
         del before, rows
         return self._view.rate_top or _EMPTY_BIT_S
-
-    def _choose_scale(self) -> RateScale:
-        """Return the unit of the rates: that of the gauges."""
-        bits = _response_bits(self._view)
-        if bits is not None:
-            return RateScale("trans/s", bits)
-        return numbers.rate_scale(self._view.units, self._view.unit_bit_s)
 
     def value_axis(self, rows: int, top: float) -> list[Content]:
         """Return the cells left of each row: round rates, and the expected one in its row."""
@@ -98,7 +90,7 @@ class RatePlot:
         return value_axis(rows, labels)
 
     def draw(self, width: int, rows: int, top: float, span_s: float, *, has_colours: bool) -> Canvas:
-        """Return the plot; without colours, areas are filled with characters.
+        """Return the plot. Without colours, areas are filled with characters.
 
         Args:
             width: Columns of the plot.
@@ -125,7 +117,7 @@ class RatePlot:
     def _draw_rates(self, canvas: Canvas, top: float, span_s: float) -> None:
         """Draw the expected and the peak rate in dashes: a measured rate at their height shows in the gaps.
 
-        They are placed by the same eighths of a cell as the bars: a rate that is higher is never drawn lower.
+        They have the same eighths of a cell as the bars, so that a higher rate is never drawn lower.
         """
         for period in self._periods:
             until_s = period.until_s if period.until_s is not None else span_s
@@ -137,7 +129,7 @@ class RatePlot:
                     canvas.overlay(x, row, marks[eighth + 1], EXPECTED)
 
     def _draw_other_tests(self, canvas: Canvas, span_s: float) -> None:
-        """Mark at the bottom when other tests ran on the endpoint."""
+        """Mark at the bottom the times when other tests ran on the endpoint."""
         step_s = span_s / canvas.width
         for span in self._other_tests:
             first, last = floor(span.from_s / step_s), min(ceil(span.until_s / step_s), canvas.width)
@@ -150,7 +142,7 @@ class RatePlot:
 
 
 def draw_periods(canvas: Canvas, periods: Sequence[PlotPeriod], span_s: float, value: Callable[[int], str]) -> None:
-    """Draw a line for each change, and above each period its settings and a value, if it was changed at all.
+    """Draw a line for each change, and above each period its settings and a value. Without a change draw nothing.
 
     Args:
         canvas: The plot.
@@ -181,13 +173,13 @@ def draw_changes(canvas: Canvas, periods: Sequence[PlotPeriod], span_s: float) -
 
 
 def _period_label(periods: Sequence[PlotPeriod], number: int) -> str:
-    """Return the settings that changed at the start of a period, or for the first, at its end."""
+    """Return the settings that changed at the start of a period. For the first period, return those at its end."""
     other = periods[number - 1] if number else periods[1]
     return numbers.settings_change(other.settings, periods[number].settings)
 
 
 def _draw_column(canvas: Canvas, x: int, column: PlotColumn, top: float, *, filling: str) -> None:
-    """Draw the directions of a column on top of each other, in shades that are brighter towards the top."""
+    """Draw the directions of a column on top of each other, in shades that get brighter towards the top."""
     base, total, below = 0, 0.0, column.rates[0][0]
     for flow, bit_s in column.rates:
         total += bit_s
@@ -221,8 +213,3 @@ def _dashes(from_s: float, until_s: float, step_s: float, length: int) -> Iterat
     for x in range(floor(from_s / step_s), ceil(until_s / step_s) + 1):
         if x % 4 < length and from_s <= x * step_s <= until_s:
             yield x
-
-
-def _response_bits(view: CockpitSnapshot) -> int | None:
-    """Return the payload of a transaction if the plot shows transactions a second, else None."""
-    return response_bits_of(view.readings.plan if view.readings else view.plan)

@@ -16,9 +16,9 @@ from ....engine.results.responsiveness.result import ResponsivenessPoint
 from ....engine.results.sums.traces import DatagramPoint, TcpPoint
 from ...kit.drawing.canvas import Canvas, tick_decimals, ticks, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, MUTED
+from ...readings.cockpit_snapshot import CockpitSnapshot
 from ...readings.instrument_values import PlotContent
-from ...readings.live_readings import CockpitSnapshot
-from ...readings.plot_axes import follow_values
+from ...readings.plot_values import follow_values
 from ...words import numbers
 from .rate_plot import draw_changes, draw_periods
 
@@ -52,9 +52,9 @@ class _Value:
 
 
 class TracePlot:
-    """Draws one content of a snapshot as a line for each direction; latency as its median, and fainter its p99.
+    """Draws one content of a snapshot as a line for each direction. Latency has its median, and fainter its p99.
 
-    Without `has_labels`, the periods have no texts, because another plot above has them.
+    Without `has_labels`, the periods have no texts, because the plot above has them.
     """
 
     def __init__(self, view: CockpitSnapshot, content: PlotContent, *, has_labels: bool = True) -> None:
@@ -75,7 +75,7 @@ class TracePlot:
         return [f"{numbers.arrow(flow)} {flow}" for flow in self._lines if len(self._lines) > 1]
 
     def top(self, before: float, rows: int) -> float:
-        """Return the top of the axis by the one before. The labels of periods have the first row alone."""
+        """Return the top of the axis; it follows the one before. The first row is left to the labels of periods."""
         lines = (*self._lines.values(), self._slowest)
         known = [each.value for line in lines for each in line if each.value is not None]
         highest = max(known, default=0.0)
@@ -90,7 +90,7 @@ class TracePlot:
         return value_axis(rows, {_row_of(value, top, rows): numbers.number(value, decimals) for value in values})
 
     def draw(self, width: int, rows: int, top: float, span_s: float, *, has_colours: bool) -> Canvas:
-        """Return the plot; two lines can be told apart by their arrows.
+        """Return the plot. Arrows distinguish two lines.
 
         Args:
             width: Columns of the plot.
@@ -120,7 +120,7 @@ class TracePlot:
 
     @staticmethod
     def _draw(canvas: Canvas, line: Sequence[_Value], top: float, span_s: float, style: str) -> dict[int, int]:
-        """Draw a line with gaps where it is unknown; return its row in each column."""
+        """Draw a line with gaps for unknown values; return its row in each column."""
         path: dict[int, int] = {}
         for run in _known_runs(_column_means(line, span_s / canvas.width)):
             points = [(min(each.at_s / span_s, 1.0), (each.value or 0.0) / top) for each in run]
@@ -130,7 +130,7 @@ class TracePlot:
     def _mean_text(self, number: int) -> str:
         """Return the mean of a period in each of its directions, or an empty text.
 
-        Latency has none: it rises until the queue is full, and its results are those of after that.
+        Latency has no mean here: it rises until the queue is full, and only then it counts.
         """
         period = self._periods[number]
         until_s = float("inf") if period.until_s is None else period.until_s
@@ -198,7 +198,7 @@ def _values(points: Sequence[TcpPoint], content: PlotContent) -> list[_Value]:
 
 
 def _column_means(line: Sequence[_Value], step_s: float) -> Iterator[_Value]:
-    """Yield one value for each column with points, their mean: a plot of all 1200 points took 40 ms, of these 6."""
+    """Yield the mean of each column with points. Drawing all 1200 points took 40 ms, drawing the means takes 6."""
     for _, points in groupby(line, key=lambda point: int(point.at_s / step_s - 1e-9)):
         column = list(points)
         known = [point.value for point in column if point.value is not None]
@@ -206,7 +206,7 @@ def _column_means(line: Sequence[_Value], step_s: float) -> Iterator[_Value]:
 
 
 def _known_runs(line: Iterable[_Value]) -> Iterator[list[_Value]]:
-    """Yield the stretches of successive known values: an unknown one is a gap, not a zero."""
+    """Yield the runs of successive known values. An unknown value is a gap, not a zero."""
     run: list[_Value] = []
     for each in line:
         if each.value is not None:

@@ -1,4 +1,4 @@
-"""Bytes in flight of a session as a bar, above the windows that bound them."""
+"""The bytes in flight of a session as a bar, above the windows that limit them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -22,7 +22,7 @@ _MEANINGS: Final = (
     ("in flight", "sent and not yet acknowledged"),
     ("window", "the smaller of the two ends' socket windows: in flight cannot exceed it"),
     ("cwnd", "congestion window of the sender's kernel: in flight cannot exceed it either"),
-    ("needed", "bandwidth x delay: what must be in flight for the expected rate"),
+    ("needed", "bandwidth x delay: the bytes in flight that the expected rate needs"),
 )
 _NOTHING: Final = "no values from the kernel yet"
 
@@ -30,8 +30,8 @@ _NOTHING: Final = "no values from the kernel yet"
 def window_lines(windows: Sequence[FlowWindows], width: int, height: int) -> list[Content]:
     """Return four bars for each direction: in flight, window, cwnd, and bandwidth x delay of the expected rate.
 
-    All have one scale, so that the bar which the bytes in flight have reached stands out. Where there is room, the
-    words are explained below them.
+    All have one scale, so that the user sees which bar the bytes in flight have reached. If they fit, explanations
+    of the words are below the bars.
     """
     values = [value for flow in windows for _, value in _bars(flow) if value is not None]
     room = width - _LABEL_CELLS - _VALUE_CELLS

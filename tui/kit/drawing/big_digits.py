@@ -1,6 +1,6 @@
-"""Large digits and grades of half blocks, to be read from across a room, in several sizes.
+"""Large digits and grades of half blocks in several sizes, readable from across a room.
 
-Pure. Digits have seven segments, as on an instrument: all are equally wide, so a changing number moves nothing.
+Pure. Digits have seven segments, as on an instrument. All have one width, so that a changing number moves nothing.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class DigitFont:
 
     @property
     def thickness(self) -> int:
-        """The half rows of a horizontal stroke; an even number has no half cells."""
+        """The half rows of a horizontal stroke. An even number needs no half cells."""
         return next(halves for rows, halves in ((3, 1), (9, 2), (15, 4), (21, 6)) if self.rows <= rows)
 
     @property
@@ -43,7 +43,7 @@ class DigitFont:
         return (self.stroke if character == "." else self.digit) + self.gap
 
 
-# Smallest first; a gauge takes the largest for which it has room.
+# Smallest first. A gauge takes the largest that fits.
 DIGIT_FONTS: Final = (
     DigitFont(3, 3, 1),
     DigitFont(3, 4, 1),
@@ -89,7 +89,7 @@ def largest_font(text: str, width: int, rows: int) -> DigitFont | None:
 
 
 def big_digits(text: str, font: DigitFont) -> list[str]:
-    """Return the rows of a number of digits, `.`, `-`, spaces as wide as a digit, and narrow group spaces."""
+    """Return the rows of a number. It may have digits, `.`, `-`, spaces as wide as a digit, and group spaces."""
     rows = [""] * font.rows
     for number, character in enumerate(text):
         gap = "" if number == len(text) - 1 else " " * font.gap
@@ -110,7 +110,7 @@ def align_right(text: str, like: str) -> str:
 
 
 def style_digits(row: str, colour: str) -> Content:
-    """Return a row of digits in a colour. Full blocks have it as background too, so that no seam shows."""
+    """Return a row of digits in a colour. Full blocks also have it as background, so that no seam is visible."""
     parts = (
         ("".join(run), f"{colour} on {colour}" if is_block else colour)
         for is_block, run in groupby(row, key="█".__eq__)
@@ -119,7 +119,7 @@ def style_digits(row: str, colour: str) -> Content:
 
 
 def grade_letter(grade: str, style: str, size: int = 1) -> list[Content]:
-    """Return the rows of a grade, `A+` to `F`, three times the size; a character without a shape is left out."""
+    """Return the rows of a grade, `A+` to `F`, each three times the size. Unknown characters are left out."""
     glyphs = [_GRADES[character] for character in grade if character in _GRADES]
     lit = [
         (" " * _GRADE_GAP * size).join("".join(dot * size for dot in glyph[y // size]) for glyph in glyphs)
@@ -140,7 +140,7 @@ def _is_wide(character: str) -> bool:
 
 @lru_cache(maxsize=128)
 def _glyph(character: str, font: DigitFont) -> Sequence[str]:
-    """Return the rows of a character; an unknown character is an empty digit."""
+    """Return the rows of a character. An unknown character is an empty digit."""
     if character == numbers.NBSP:
         return [""] * font.rows
     if character in "._":
@@ -186,7 +186,7 @@ def _lit(segments: str, font: DigitFont) -> list[list[bool]]:
 
 
 def _digit_one(font: DigitFont) -> list[list[bool]]:
-    """Return a 1 with a flag and a foot: an upright stroke alone could be part of another digit."""
+    """Return a 1 with a flag and a foot: a vertical stroke alone could be part of another digit."""
     high = 2 * font.rows
     thick = font.thickness
     start = (font.digit - font.stroke) // 2

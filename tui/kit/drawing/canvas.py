@@ -1,6 +1,6 @@
 """Plots in cells: a grid with block columns and braille lines, axes with round ticks, and horizontal bars.
 
-Pure. The origin of a plot is at the bottom left; rows are returned from the top.
+Pure. The origin of a plot is at the bottom left. Rows are returned from the top.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _BAR_EIGHTHS: Final = "█▏▎▍▌▋▊▉"
 
 
 class Canvas:
-    """A grid of cells. Anything drawn outside it is left out."""
+    """A grid of cells. Anything outside it is not drawn."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
@@ -37,7 +37,7 @@ class Canvas:
             self._cells[y][x] = (character, style)
 
     def overlay(self, x: int, y: int, character: str, style: str) -> None:
-        """Draw one cell, and keep the background colour it has."""
+        """Draw one cell, and keep its background colour."""
         if 0 <= x < self.width and 0 <= y < self.height:
             below = self._cells[y][x][1]
             background = below[below.index("on ") :] if "on " in below else ""
@@ -51,7 +51,7 @@ class Canvas:
     def draw_line(self, points: Sequence[tuple[float, float]], style: str) -> dict[int, int]:
         """Draw a line in braille dots; return its row in each column of cells.
 
-        Points are fractions of the width and of the height. Where lines cross, a cell has the dots of both.
+        Points are fractions of the width and the height. A cell in which lines cross has the dots of both.
         """
         scale_x, scale_y = _DOT_COLUMNS * self.width - 1, _DOT_ROWS * self.height - 1
         dots = [(round(x * scale_x), round(y * scale_y)) for x, y in points]
@@ -68,7 +68,7 @@ class Canvas:
         self._cells[row][column] = (chr(_BRAILLE + (code | dot if 0 <= code < 0x100 else dot)), style)
 
     def lines(self) -> list[Content]:
-        """Return the rows, the topmost first; neighbours of one style become one span."""
+        """Return the rows, the topmost first. Neighbours of one style become one span."""
         return [
             Content.assemble(
                 *(("".join(map(itemgetter(0), cells)), style) for style, cells in groupby(row, key=itemgetter(1)))
@@ -78,14 +78,14 @@ class Canvas:
 
 
 def to_eighths(fraction: float, rows: int) -> int:
-    """Return a fraction of `rows` cells in eighths of a cell; anything above 0 is at least one."""
+    """Return a fraction of `rows` cells in eighths of a cell. Anything above 0 is at least one eighth."""
     if fraction <= 0:
         return 0
     return max(min(round(fraction * rows * 8), rows * 8), 1)
 
 
 def _dots_between(start: tuple[int, int], end: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield the dots of a straight line after its start, its end included."""
+    """Yield the dots of a straight line after its start, including its end."""
     (x, y), (wide, high) = start, (end[0] - start[0], end[1] - start[1])
     steps = max(abs(wide), abs(high))
     for step in range(1, steps + 1):
@@ -93,7 +93,7 @@ def _dots_between(start: tuple[int, int], end: tuple[int, int]) -> Iterator[tupl
 
 
 def ticks(top: float, most: int) -> list[float]:
-    """Return round numbers from 0 to `top`, at most `most` of them where `most` is 2 or more."""
+    """Return round numbers from 0 to `top`, at most `most` of them if `most` is 2 or more."""
     power = 10.0 ** floor(log10(top / most))
     steps = (step * power for step in (1, 2, 5, 10, 20, 50, 100))
     step = next(step for step in steps if floor(top / step * 1.0001) + 1 <= most)
@@ -101,12 +101,12 @@ def ticks(top: float, most: int) -> list[float]:
 
 
 def tick_decimals(step: float) -> int:
-    """Return the decimals of round numbers that are so far apart."""
+    """Return the decimals of round numbers with this step."""
     return next((places for places, least in enumerate((1, 0.1, 0.01)) if step >= least), 3)
 
 
 def value_axis(rows: int, labels: Mapping[int, str]) -> list[Content]:
-    """Return the cells left of each row, the topmost first; `labels` maps rows from the bottom to texts."""
+    """Return the cells left of each row, the topmost first. `labels` maps rows, from the bottom, to texts."""
     return [
         Content.styled(f"{labels[y]:>{GUTTER - 1}}┤" if y in labels else f"{'│':>{GUTTER}}", MUTED)
         for y in range(rows - 1, -1, -1)
@@ -114,14 +114,14 @@ def value_axis(rows: int, labels: Mapping[int, str]) -> list[Content]:
 
 
 def time_labels(span_s: float, width: int) -> list[tuple[int, str]]:
-    """Return the labels of a time axis of `width` cells; each begins at the column of its second."""
+    """Return the labels of a time axis of `width` cells. Each begins at the column of its time."""
     seconds = ticks(span_s, max(width // 12, 2))[1:]
     labels = [(round(second / span_s * width), f"{second:g}") for second in seconds]
     return [*labels[:-1], *((at, f"{text} s") for at, text in labels[-1:])]
 
 
 def base_axis(width: int, labels: Iterable[tuple[int, str]], origin: str = "0") -> Content:
-    """Return the line below a plot of `width` cells, with each label at its column, moved to fit inside."""
+    """Return the line below a plot of `width` cells. Each label is at its column, or moved to fit."""
     line = ["─"] * width
     for column, text in labels:
         start = min(max(column, 0), width - len(text))
@@ -139,8 +139,8 @@ def bar(
         fraction: How much of it is filled, 0 to 1; None for nothing.
         width: Its cells.
         style: The style of the filled part.
-        tick: Where the expected rate's tick stands, 0 to 1.
-        peak: Where the documented peak's tick stands, 0 to 1.
+        tick: The position of the expected rate's tick, 0 to 1.
+        peak: The position of the documented peak's tick, 0 to 1.
     """
     if width <= 0:
         return Content("")

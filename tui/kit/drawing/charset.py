@@ -1,7 +1,7 @@
 """Substitute characters for terminals without UTF-8, and for the font of the Linux console.
 
-Blocks, lines and marks keep their place and their meaning, one cell each. The console's font has the characters of
-code page 437; a terminal whose locale is not UTF-8 gets ASCII.
+Blocks, lines and marks keep their position and their meaning, one cell each. The console's font has the characters
+of code page 437. A terminal whose locale is not UTF-8 gets ASCII.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _CORNERS: Final = "╭╮╰╯┌┐└┘├┤┬┴┼"
 _BRAILLE: Final = {"\u2800": " ", **{chr(dots): ":" for dots in range(0x2801, 0x2900)}}
 _ASCII: Final = {
     **_BRAILLE,
-    **dict.fromkeys("⡀⠄⠂⠁", "."),  # the peak, and with both columns of dots the expected rate, at four heights
+    **dict.fromkeys("⡀⠄⠂⠁", "."),  # the peak at four heights; with both columns of dots, the expected rate
     "⣀": "_", "⠤": "-", "⠒": "-", "⠉": '"',
     **dict.fromkeys(_LINES, "-"),
     **dict.fromkeys(_UPRIGHTS, "|"),
@@ -51,7 +51,7 @@ def translation_table(environment: Mapping[str, str]) -> dict[int, str] | None:
     if environment.get("TERM") == "linux":
         return str.maketrans(_CONSOLE)
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
-    has_charset = "." in locale  # a locale without a character set leaves it to the system, which means UTF-8 today
+    has_charset = "." in locale  # a locale without a character set means UTF-8 today
     return str.maketrans(_ASCII) if has_charset and "utf" not in locale.lower() else None
 
 

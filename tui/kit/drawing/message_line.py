@@ -1,6 +1,6 @@
 """Messages to the user: one line above the keys, until the next key or a newer message.
 
-Textual's toasts pile up over the keys, and cover them for as long as each one lasts.
+Textual's toasts pile up over the keys, and cover them until they expire.
 """
 
 # Textual's types leave the type parameter of Screen unknown.
@@ -22,7 +22,7 @@ _MARKS: Final = {"information": ("•", GOOD), "warning": ("▲", SHORT), "error
 
 
 class MessageLine(Static):
-    """Shows one message above the last line of its screen. A message too long for a line has up to three."""
+    """Shows one message above the last line of its screen. A long message has up to three lines."""
 
     DEFAULT_CSS = """
     MessageLine {
@@ -56,23 +56,23 @@ class MessageApp(DiffApp):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shown_message: Notification | None = None  # the newest one, whatever screen is the current one
+        self.shown_message: Notification | None = None  # the newest one, on any screen
 
     def on_mount(self) -> None:
-        """Take the message along to each screen that becomes the current one."""
+        """Move the message to each screen that becomes the current one."""
         self.screen_change_signal.subscribe(self, self._move_message)
 
     def _move_message(self, _screen: object) -> None:
         self._show_message()
 
     def on_notify(self, event: Notify) -> None:
-        """Show a notification in place of the one before, and no toast."""
+        """Show a notification in place of the one before it, without a toast."""
         event.prevent_default()
         self.shown_message = event.notification
         self._show_message()
 
     def clear_notifications(self) -> None:
-        """Take the message away."""
+        """Remove the message."""
         self.shown_message = None
         self._show_message()
 
@@ -91,7 +91,7 @@ class MessageApp(DiffApp):
                     line.remove()
 
     async def on_event(self, event: Event) -> None:
-        """Take the message away before a key has its effect, which may be the next message."""
+        """Remove the message before a key has its effect: that may be the next message."""
         if isinstance(event, Key) and not event.is_forwarded and self.shown_message is not None:
             self.clear_notifications()
         await super().on_event(event)

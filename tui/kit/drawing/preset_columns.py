@@ -20,7 +20,7 @@ _GAP: Final = 2
 
 
 def sheet_parts(sheet: Sheet) -> Iterator[RenderableType]:
-    """Yield the parts of a sheet in order. A slip of its document reads without colour, by its mark."""
+    """Yield the parts of a sheet in order. The mark of a slip in its document is readable without colour."""
     yield Text.assemble((sheet.id, "bold"), "  ", sanitize(sheet.name))
     for section in sheet.sections:
         yield Text()
@@ -29,9 +29,9 @@ def sheet_parts(sheet: Sheet) -> Iterator[RenderableType]:
 
 
 def _section(section: Section) -> Iterator[Padding]:
-    """Yield a section's lines with their cells in columns; a line without cells is text between them.
+    """Yield a section's lines with their cells in columns. A line without cells is text between them.
 
-    Without a heading line, cells after the first are explanations: they go below, as one text.
+    Without a heading line, cells after the first are explanations: they are below it, as one text.
     """
     labels = max((cell_len(_label(line)) for line in section.lines if line.cells), default=0)
     if any(line.kind == "head" for line in section.lines):
@@ -55,7 +55,7 @@ def _values_with_explanations(lines: Sequence[SheetLine], labels: int) -> Iterat
             yield _indented(Text(_label(line), _STYLES[line.kind]), _BELOW)
             continue
         row = Table.grid(padding=(0, _GAP, 0, 0))
-        row.add_column(overflow="fold")  # in a narrow space only this column shrinks: values stay aligned
+        row.add_column(overflow="fold")  # only this column shrinks, so that values stay aligned
         row.add_column(min_width=values, no_wrap=True, style="bold")
         row.add_row(_padded(_label(line), labels), sanitize(line.cells[0]), style=_STYLES[line.kind])
         yield _indented(row)
@@ -73,7 +73,7 @@ def _columns(lines: Sequence[SheetLine], labels: int) -> Table:
 
 
 class _PrintedTable:
-    """A document's table. Columns without room go below the others, so that no number is broken."""
+    """A document's table. Columns that do not fit go below the others, so that no number is broken."""
 
     def __init__(self, lines: Sequence[SheetLine], labels: int) -> None:
         self._lines = lines
@@ -100,7 +100,7 @@ class _PrintedTable:
         yield part
 
     def _narrowest(self, column: int) -> int:
-        """Return the least width of a column: a heading may be broken between words."""
+        """Return the minimum width of a column. A heading may be broken between words."""
         parts = (
             part
             for line in self._lines

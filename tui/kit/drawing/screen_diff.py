@@ -37,7 +37,7 @@ from textual.strip import Strip
 
 from ....engine.host.background_writer import write_all
 
-# A gap between two runs is written again if that takes no more bytes than the move `ESC [ 100 G` over it.
+# A gap between two runs is written again if that takes no more bytes than to move over it with `ESC [ 100 G`.
 _LONGEST_GAP: Final = 6
 _NO_STYLE: Final = Style()
 _UNKNOWN: Final = "\0"
@@ -45,10 +45,10 @@ _FLAGS: Final = (
     ("bold", "1"), ("dim", "2"), ("italic", "3"), ("underline", "4"), ("blink", "5"), ("reverse", "7"),
     ("conceal", "8"), ("strike", "9"),
 )  # fmt: skip
-# Pieces that may wait in Textual's writer thread; a frame is up to three of them.
+# Pieces that may wait in Textual's writer thread. A frame is up to three pieces.
 _MOST_PIECES_WAITING: Final = 3
 _RETRY_S: Final = 0.1
-_CLOSE_S: Final = 10.0  # for a slow line to take the last pieces, which give the terminal back
+_CLOSE_S: Final = 10.0  # for a slow line to take the last pieces, which restore the terminal
 _SIGNAL_CLOSE_S: Final = 0.5
 
 
@@ -61,7 +61,7 @@ class SgrStyle:
     background: str
 
     def sgr_from(self, before: "SgrStyle | None") -> str:
-        """Return the shortest sequence from another style to this one; None is an unknown style."""
+        """Return the shortest sequence from another style to this one. None is an unknown style."""
         if before is None or before.flags != self.flags:
             return f"\x1b[0{self.flags}{self.foreground}{self.background}m"
         parts = [
@@ -74,9 +74,9 @@ class SgrStyle:
 
 @lru_cache(maxsize=1024)
 def sgr_style(style: Style | None, system: ColorSystem | None) -> SgrStyle:
-    """Return a style as SGR parameters for a colour system; None is a terminal without colours.
+    """Return a style as SGR parameters for a colour system. None is a terminal without colours.
 
-    Styles that look the same share one object, so that they can be compared by identity.
+    Styles that look the same are one object, so that they can be compared by identity.
     """
     style = style or _NO_STYLE
     flags = "".join(f";{code}" for name, code in _FLAGS if getattr(style, name))
@@ -96,9 +96,9 @@ def _pen(flags: str, colour: str, ground: str) -> SgrStyle:
 
 
 class ScreenDiff:
-    """The cells of a terminal as they should be, and as they are known to be.
+    """The cells of a terminal: those that it should show, and those that it is known to show.
 
-    Call `resize` first, `put` for each rendered line, then write the text that `render_changes` returns. Call
+    Call `resize` first and `put` for each rendered line. Then write the text that `render_changes` returns. Call
     `invalidate` after another program has used the terminal. The cell right of a wide character has empty text.
     """
 
@@ -113,7 +113,7 @@ class ScreenDiff:
         self._dirty: set[int] = set()
 
     def resize(self, width: int, height: int) -> None:
-        """Set the terminal's size; after a change, the contents of the terminal count as unknown."""
+        """Set the terminal's size. After a change, the contents of the terminal are unknown."""
         if (width, height) != (self.width, self.height):
             self.width, self.height = width, height
             self._texts = [[" "] * width for _ in range(height)]
@@ -121,13 +121,13 @@ class ScreenDiff:
             self.invalidate()
 
     def invalidate(self) -> None:
-        """Count the contents of the terminal as unknown; the next changes are the whole screen."""
+        """Forget the contents of the terminal. The next changes are the whole screen."""
         self._shown_texts = [[_UNKNOWN] * self.width for _ in range(self.height)]
         self._shown_pens = [[self._blank] * self.width for _ in range(self.height)]
         self._dirty = set(range(self.height))
 
     def put(self, x: int, y: int, segments: Iterable[Segment], columns: tuple[int, int]) -> None:
-        """Put the segments of line `y` from column `x` on, only those within `columns` (from, until)."""
+        """Put segments of line `y`, which begin at column `x`. Only those within `columns` (from, until) count."""
         if not 0 <= y < self.height:
             return
         start, stop = max(columns[0], 0), min(columns[1], self.width)
@@ -158,7 +158,7 @@ class ScreenDiff:
                 self.put(region.x, y, segments, (region.x, region.right))
 
     def render_changes(self) -> str:
-        """Return the text that updates the terminal, and count it as written; empty if nothing has changed."""
+        """Return the text that updates the terminal, and count it as written. It is empty without a change."""
         parts: list[str] = []
         pen: SgrStyle | None = None
         for y in sorted(self._dirty):
@@ -173,7 +173,7 @@ class ScreenDiff:
         return "".join(parts)
 
     def _runs(self, y: int) -> list[tuple[int, int]]:
-        """Return the columns (from, until) in which a line differs from the terminal's."""
+        """Return the columns (from, until) in which a line differs from the terminal."""
         texts, pens = self._texts[y], self._pens[y]
         old_texts, old_pens = self._shown_texts[y], self._shown_pens[y]
         if texts == old_texts and pens == old_pens:
@@ -185,12 +185,12 @@ class ScreenDiff:
             if runs and x - runs[-1][1] <= _LONGEST_GAP and self._is_plain(y, runs[-1][1], x):
                 runs[-1][1] = x + 1
             else:
-                start = x - 1 if not text and x else x  # never begin with the second half of a wide character
+                start = x - 1 if not text and x else x  # not with the second half of a wide character
                 runs.append([start, x + 1])
         return [(start, stop) for start, stop in runs]
 
     def _is_plain(self, y: int, start: int, stop: int) -> bool:
-        """Return whether a gap has the style of the cell before it, so that writing it takes no sequence."""
+        """Return whether a gap has the style of the cell before it, so that writing it needs no sequence."""
         pens = self._pens[y]
         return all(pens[x] is pens[start - 1] for x in range(start, stop))
 
@@ -205,7 +205,7 @@ class ScreenDiff:
 
 
 def _blank_halves(texts: list[str], start: int, stop: int) -> None:
-    """Blank the halves of wide characters cut in two at the start or the end of a piece."""
+    """Blank the halves of wide characters that a piece cuts at its start or its end."""
     for x in (start, stop):
         if x < len(texts) and not texts[x]:
             before = texts[x - 1] if x else ""
@@ -217,7 +217,7 @@ def _blank_halves(texts: list[str], start: int, stop: int) -> None:
 
 @lru_cache(maxsize=4096)
 def _cells(text: str) -> list[str]:
-    """Return text cell by cell: a wide character takes two, a combining one joins the cell before it."""
+    """Return text cell by cell. A wide character takes two, a combining one joins the cell before it."""
     if text.isascii() or (cell_len(text) == len(text) and all(map(_is_single, text))):
         return list(text)
     cells: list[str] = []
@@ -236,7 +236,7 @@ def _is_single(character: str) -> bool:
 
 
 class _CellUpdate(CompositorUpdate):
-    """The cells that differ, in place of the regions that were rendered."""
+    """The changed cells, in place of the rendered regions."""
 
     def __init__(self, sequence: str) -> None:
         self._sequence = sequence
@@ -251,10 +251,10 @@ class _CellUpdate(CompositorUpdate):
 
 
 class _DirtyLinesCompositor(Compositor):
-    """Renders only the lines of widgets that lie in changed regions.
+    """Renders only the lines of widgets in changed regions.
 
-    Textual renders every line of every visible widget for each frame, then keeps those of the regions that
-    changed: that is most of the cost of a frame with many small changes.
+    For each frame, Textual renders every line of every visible widget, and then keeps the changed regions. That is
+    most of the cost of a frame with many small changes.
     """
 
     _regions: list[Region] | None = None
@@ -284,7 +284,7 @@ class _DirtyLinesCompositor(Compositor):
 
 
 class DiffScreen(Screen[None]):
-    """A screen for small changes several times a second: it renders only changed regions."""
+    """A screen for small changes several times a second. It renders only changed regions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -294,7 +294,7 @@ class DiffScreen(Screen[None]):
 class _UnbufferedFile:
     """The terminal as the writer thread's file.
 
-    A thread that is blocked in the write of sys.stderr holds its lock, and the interpreter aborts at its end.
+    A thread that blocks while it writes to sys.stderr holds its lock. The interpreter then aborts at its end.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -303,11 +303,11 @@ class _UnbufferedFile:
         self._parts: list[str] = []
 
     def write(self, text: str) -> None:
-        """Add text to what is written next."""
+        """Add text to the next output."""
         self._parts.append(text)
 
     def flush(self) -> None:
-        """Write to the terminal, however long that takes. One that has gone takes nothing more."""
+        """Write to the terminal, however long that takes. Errors of a closed terminal are ignored."""
         data = "".join(self._parts).encode(self._encoding, "replace")
         self._parts.clear()
         with suppress(OSError):
@@ -319,17 +319,17 @@ class _UnbufferedFile:
 
 
 class _PatientDriver(LinuxDriver):
-    """Textual's driver, for a terminal that may take nothing: the app neither waits to write nor to end."""
+    """Textual's driver, for a terminal that may take nothing: the app waits neither to write nor to end."""
 
     def start_application_mode(self) -> None:
-        """Take the terminal. What the app writes besides frames, such as a bell, always finds room."""
+        """Take the terminal. Output other than frames, such as a bell, never waits."""
         self._file = _UnbufferedFile(cast("TextIO", sys.__stderr__))
         super().start_application_mode()
         if self._writer_thread is not None:
             self._writer_thread._queue.maxsize = 0  # noqa: SLF001
 
     def close(self) -> None:
-        """End the writer thread. One that is blocked ends with the process."""
+        """End the writer thread. A blocked one ends with the process."""
         thread = self._writer_thread
         if thread is not None:
             thread._queue.put(None)  # noqa: SLF001
@@ -342,24 +342,24 @@ class DiffApp(App[None]):
     def __init__(self) -> None:
         # Textual finds the driver of the variable itself: `linkgauge web` sets it for a page in a browser.
         super().__init__(driver_class=None if os.environ.get("TEXTUAL_DRIVER") else _PatientDriver)
-        self.is_ended_by_signal = False  # then the terminal has only a moment to take the last pieces
+        self.is_ended_by_signal = False  # if so, the terminal has only a moment to take the last pieces
         self._diff = ScreenDiff(self.console._color_system)  # noqa: SLF001
         self._is_retry_set = False
 
     def on_mount(self) -> None:
-        """Draw the whole screen whenever the app resumes: another program has used the terminal."""
+        """Draw the whole screen when the app resumes: another program has used the terminal."""
         self.app_resume_signal.subscribe(self, self._redraw_after_resume)
 
     def _redraw_after_resume(self, _app: object) -> None:
         self.action_redraw()
 
     def action_redraw(self) -> None:
-        """Draw the whole screen, whatever the terminal shows."""
+        """Draw the whole screen again."""
         self._diff.invalidate()
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
-        """Write the changes to the terminal; while it is behind, later."""
+        """Write the changes to the terminal, or later if it is behind."""
         if self.is_headless or self._batch_count or not isinstance(renderable, ChopsUpdate | LayoutUpdate):
             super()._display(screen, renderable)
             return
@@ -368,7 +368,7 @@ class DiffApp(App[None]):
         self._write_changes(screen)
 
     def _write_changes(self, screen: Screen[Any]) -> None:
-        """Write the changed cells. Before the terminal opens and after it closes, they are kept for later."""
+        """Write the changed cells. While the terminal is not open, they are kept for later."""
         if not self._running or self._closed or self._driver is None:
             return
         if not self._is_terminal_behind():
@@ -383,7 +383,7 @@ class DiffApp(App[None]):
         self._write_changes(self.screen)
 
     def _is_terminal_behind(self) -> bool:
-        """Return whether earlier output still waits in the driver's writer thread. Some drivers have none."""
+        """Return whether earlier output still waits in the driver's writer thread. Some drivers have no thread."""
         queue = getattr(getattr(self._driver, "_writer_thread", None), "_queue", None)
         return queue is not None and queue.qsize() > _MOST_PIECES_WAITING
 

@@ -1,4 +1,4 @@
-"""Colours: the styles of text and plots as tokens of the current theme, and a theme in addition to Textual's."""
+"""Colours: the styles of text and plots as tokens of the current theme, and a theme beside Textual's."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ DIRECTION_STYLES: Final = {
     Direction.DUPLEX: "$foreground 80%",
 }
 VERDICT_STYLES: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "none": "$text-primary"}
-# A judged rate: its digits, and its word on a background that is seen from across a room.
+# A judged rate: its digits, and its word on a background that is visible from across a room.
 RATING_STYLES: Final = {"pass": GOOD, "short": SHORT, "fail": BAD, "other": SHORT, "": MUTED}
 RATING_CHIP_STYLES: Final = {
     "pass": "bold $background on $text-success",
@@ -29,7 +29,7 @@ RATING_CHIP_STYLES: Final = {
     "fail": "bold $background on $text-error",
     "other": "bold $background on $text-warning",
 }
-# Runs in one plot, by letter; their legend has the same. `$accent` is not here: some themes make it `$warning`.
+# Runs in one plot and in its legend, by letter. `$accent` is not here: in some themes it is `$warning`.
 SERIES_STYLES: Final = {
     "A": "$primary",
     "B": "$warning",
@@ -40,7 +40,7 @@ SERIES_STYLES: Final = {
     "G": "$foreground",
     "H": "$foreground 60%",
 }
-# Greys only: wherever colour has a meaning, a mark and a word have it too.
+# Only greys: everything that a colour says, a mark and a word say too.
 MONOCHROME: Final = Theme(
     name="monochrome",
     primary="#c6c6c6",

@@ -28,9 +28,9 @@ def internal_error_text(error: BaseException | None) -> str:
 
 
 class ActionScreen(DiffScreen):
-    """A screen with actions in the registry. A subclass has a method `action_<id>` for each of the others.
+    """A screen with actions in the registry. A subclass has a method `action_<id>` for each further one.
 
-    A background task that is not to end the app by an unforeseen exception is started with `exit_on_error=False`;
+    Start background tasks with `exit_on_error=False`: an unforeseen exception then does not end the app, and
     `task_failed` shows it.
     """
 
@@ -53,13 +53,13 @@ class ActionScreen(DiffScreen):
 
     SCREEN_KIND: ClassVar[ScreenKind]
     MARKS: ClassVar[Marks] = ()
-    """The marks of a screen whose help page has only its own actions."""
+    """The marks of the screen, if its help page has only its own actions."""
 
     def apply(self, preferences: Preferences) -> None:
-        """Apply changed preferences; the bottom screen of an app extends this."""
+        """Apply changed preferences. The bottom screen of an app extends this."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the keys of actions that take a text to a field that has the focus: they are part of its text."""
+        """Leave the keys of actions that take a text to a focused field: there they are part of the text."""
         if action in TEXT_ACTIONS and isinstance(self.focused, Input):
             return False
         return super().check_action(action, parameters)
@@ -73,7 +73,7 @@ class ActionScreen(DiffScreen):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a message; a peer or a file may have a part in it, so that it is plain text."""
+        """Show a message. It is plain text, because parts of it may come from a peer or a file."""
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     def report(self, error: object, title: str) -> None:
@@ -109,7 +109,7 @@ class ActionScreen(DiffScreen):
 
 
 class Dialog(ModalScreen[T]):
-    """A framed box over the screen below. It answers None when the person leaves it with Escape."""
+    """A framed box over the screen below. It answers None if the user leaves it with Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "back")]
     DEFAULT_CSS = """

@@ -26,7 +26,7 @@ PICTURE: Final = "svg"
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A line of the dialog; `extension` is that of the file, and the format's name in ExportRuns."""
+    """A line of the dialog. `extension` is the file's, and also the format's name in ExportRuns."""
 
     key: str
     extension: str
@@ -46,7 +46,7 @@ _FORMATS: Final = {
 
 
 class ExportScreen(Dialog[str | None]):
-    """A choice of formats. It answers a file extension, or None; without runs there is only the picture."""
+    """A choice of formats. It answers a file extension, or None. Without runs there is only the picture."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "back", "back"),
@@ -83,7 +83,7 @@ def _row(item: _Format) -> Content:
 
 
 def prompt_export(screen: ActionScreen, run_ids: Sequence[str], export: ExportRuns) -> None:
-    """Ask for a format and a file, then write these runs, or a picture of the screen at the time of the choice."""
+    """Ask for a format and a file. Then write these runs, or a picture of the screen when it was chosen."""
     app = app_of(screen)
     runs = run_ids[0] if len(run_ids) == 1 else numbers.quantity(len(run_ids), "run")
 

@@ -1,4 +1,4 @@
-"""How the screen of one feature opens that of another: the app does it, and the features do not know each other."""
+"""How screens of one feature open those of another: the app does it, so that features do not know each other."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from ..drawing.message_line import MessageApp
 class StoredServices:
     """What screens of stored runs are given. `history` is None if runs are not stored.
 
-    `clock` counts nanoseconds: it bounds how often gauges are drawn, and estimates the time that is left.
+    `clock` counts nanoseconds. It limits how often gauges are drawn, and estimates the remaining time.
     """
 
     catalog: Catalog
@@ -46,12 +46,12 @@ class FeatureApp(MessageApp):
         raise NotImplementedError
 
     def open_group(self, group: str, services: StoredServices) -> bool:
-        """Show the stored sweep or mesh of a name. Return False if the name is neither's."""
+        """Show the stored sweep or mesh with this name. Return False if there is neither."""
         raise NotImplementedError
 
 
 def app_of(screen: Screen[Any]) -> FeatureApp:
-    """Return the app of a screen; Textual leaves its type open."""
+    """Return the app of a screen. Textual leaves its type open."""
     return cast("FeatureApp", screen.app)  # pyright: ignore[reportUnknownMemberType]
 
 

@@ -31,7 +31,7 @@ _WORDS: Final = (
     ("RTT", "round-trip time: from sending a segment to its acknowledgement"),
     ("retx", "retransmits: segments that were sent again"),
     ("cwnd", "congestion window: how much the sender's kernel allows in flight"),
-    ("window", "socket buffers of both ends: the most that one session can have in flight"),
+    ("window", "socket buffers of both ends: the maximum that one session can have in flight"),
     ("p50 p99", "median, and the value that 99 % of the measurements do not exceed"),
 )
 
@@ -40,7 +40,7 @@ class HelpScreen(ModalScreen[None]):
     """One page of keys and marks.
 
     Args:
-        screen: The screen whose actions are explained, with those of the screens that it opens.
+        screen: The screen whose actions are explained, with the actions of the screens that it opens.
         legend: The marks of that screen, each with its meaning.
     """
 

@@ -1,4 +1,4 @@
-"""Dialogs with one question: for a line of text, which a validator checks, for a secret of ssh, for yes or no."""
+"""Dialogs with one question: for a line of text that is validated, for a secret of ssh, or for yes or no."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,10 +24,10 @@ class TextPrompt(Dialog[str | None]):
 
     Args:
         title: The question.
-        value: The text that is there at first.
-        hint: What may be typed.
+        value: The initial text.
+        hint: The texts that may be typed.
         validate: Returns the problem with a text, or None if it may be the answer.
-        is_secret: Hide what is typed.
+        is_secret: Hide the text.
     """
 
     DEFAULT_CSS = """
@@ -63,7 +63,7 @@ class TextPrompt(Dialog[str | None]):
             yield Static(Content(self._hint), markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Answer the text if it is valid, else show the problem."""
+        """Answer the text if it is valid, or else show the problem."""
         problem = self._find_problem(event.value)
         if problem is None:
             self.dismiss(event.value)
@@ -74,7 +74,7 @@ class TextPrompt(Dialog[str | None]):
 
 
 class SecretPrompt(TextPrompt):
-    """A question of ssh. The answer stays hidden unless the question is for yes or no."""
+    """A question of ssh. The answer is hidden unless the question is for yes or no."""
 
     def __init__(self, question: str) -> None:
         super().__init__("ssh asks", "", "", lambda _text: None, is_secret=_YES_NO not in question)
@@ -90,7 +90,7 @@ class SecretPrompt(TextPrompt):
 
 
 def validate_key(text: str) -> str | None:
-    """Return why a text is neither a shared key nor a command with one, or None."""
+    """Return why a text is neither a shared key nor a command with a key, or None."""
     try:
         parse_pasted_key(text)
     except InvalidKeyError as error:
@@ -109,7 +109,7 @@ def validate_new_path(text: str) -> str | None:
 
 
 class ConfirmScreen(Dialog[bool]):
-    """Answers True after `y`, False after every other key of the dialog."""
+    """Answers True after `y`, and False after every other key of the dialog."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "yes"),

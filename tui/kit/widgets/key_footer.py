@@ -1,4 +1,4 @@
-"""The last line of a screen: its keys, as many as the width has room for, the most important first."""
+"""The last line of a screen: as many of its keys as fit. The less important ones are left out first."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ..actions import Action, ScreenKind, actions_of
 from ..drawing.styled_lines import LineWidget
 from ..drawing.styles import KEY, MUTED
 
-# Actions that a person needs at every width.
+# Actions that the user needs at every width.
 _FIRST: Final = frozenset(
     {"toggle_run", "go_on", "copy", "help", "back", "leave", "finish", "leave_mesh", "leave_watch"}
 )
@@ -38,7 +38,7 @@ _GAP: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A label with its keys, and the first action of these; `rank` 0 is the most important."""
+    """A label with its keys, and the first action of these. `rank` 0 is the most important."""
 
     keys: str
     label: str
@@ -52,16 +52,15 @@ class _Entry:
         return cell_len(self.keys) + 1 + cell_len(self.label) + _GAP
 
 
-# Textual's own key, which every screen of the app has.
+# Textual's own key. Every screen of the app has it.
 _PALETTE: Final = _Entry("^p", "palette", "ctrl+p", 1)
 
 
 class KeyFooter(LineWidget[frozenset[str]]):
-    """Shows the keys of a kind of screen; those of the actions of its value do nothing but say why.
+    """Shows the keys of a kind of screen. Its value has the actions that are unavailable: their keys are faint.
 
-    A click on a key presses it.
-
-    Textual's footer is made again at each change of focus, and cuts what has no room; this one is a drawn line.
+    A click on a key presses it. Textual's footer is made again at each change of focus, and cuts keys that do not
+    fit. This one is a drawn line.
     """
 
     DEFAULT_CSS = """
@@ -102,7 +101,7 @@ class KeyFooter(LineWidget[frozenset[str]]):
 
 
 def _entries(screen: ScreenKind) -> Iterator[_Entry]:
-    """Yield the entries in the registry's order; neighbours with one label, such as + and -, become one."""
+    """Yield the entries in the registry's order. Neighbours with one label, such as + and -, become one entry."""
     for label, neighbours in groupby(actions_of(screen), key=lambda action: action.label):
         actions = list(neighbours)
         keys = "".join((action.key_labels or action.keys)[0] for action in actions)
@@ -118,7 +117,7 @@ def _rank(action: Action, screen: ScreenKind) -> int:
 
 
 def _fitting(entries: Sequence[_Entry], width: int) -> list[_Entry]:
-    """Return the entries for which there is room, in their order; the less important give way."""
+    """Return the entries that fit, in their order. The less important ones are left out first."""
     room = width + _GAP  # the last entry needs no gap
     chosen: set[int] = set()
     for number in sorted(range(len(entries)), key=lambda number: entries[number].rank):

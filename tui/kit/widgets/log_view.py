@@ -1,4 +1,4 @@
-"""A log that follows its newest line: base of the endpoint's log and of a run's events."""
+"""A log that follows its newest line: the base of the logs of a run, a watch and an endpoint."""
 
 from collections.abc import Collection
 from itertools import islice
@@ -12,7 +12,7 @@ L = TypeVar("L")
 
 
 class LogView(RichLog, Generic[L]):
-    """Shows the newest lines. Scrolled back, it stays there; scrolled to its end, it follows new lines again."""
+    """Shows the newest lines. It stays where the user scrolls back to; at its end, it follows new lines again."""
 
     DEFAULT_CSS = """
     LogView {
@@ -32,18 +32,18 @@ class LogView(RichLog, Generic[L]):
         self._has_size = False
 
     def line_text(self, line: L) -> Text:
-        """Return a line as it is shown."""
+        """Return a line as text."""
         raise NotImplementedError
 
     def show(self, lines: Collection[L], written: int) -> None:
-        """Show these lines; `written` is the number of the last one. With fewer than before, start again."""
+        """Show these lines. `written` is the number of the last one; if it is lower than before, start again."""
         if written < self._written:
             self.clear()
             self._written = 0
         new = min(written - self._written, len(lines))
-        self._lines, self._written = tuple(lines), written  # a copy: a resize shows no more than this
+        self._lines, self._written = tuple(lines), written  # a copy, so that a resize shows only these
         if not self._has_size:
-            return  # with the first size all lines are added
+            return  # the first resize adds all lines
         for line in islice(lines, len(lines) - new, None):
             self._add(line)
 

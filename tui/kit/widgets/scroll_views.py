@@ -19,7 +19,7 @@ _CURSOR = "cursor-list--cursor"
 
 
 class CursorList(StyledWidget, ScrollView, can_focus=True):
-    """A list of `row_count` rows below a fixed header; `highlighted` is the row of the cursor, if any.
+    """A list of `row_count` rows below a fixed header. `highlighted` is the row of the cursor, if any.
 
     A subclass returns rows from `draw`, says by `is_selectable` which of them can have the cursor, and calls
     `set_rows` after each change of them.
@@ -106,12 +106,12 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
         self.post_message(self.Moved(at))
 
     def action_cursor_up(self) -> None:
-        """Go to the row above; from the first to the last."""
+        """Go to the row above, or from the first to the last."""
         at = None if self.highlighted is None else self._next(self.highlighted - 1, -1)
         self.move_to(self._next(self.row_count - 1, -1) if at is None else at)
 
     def action_cursor_down(self) -> None:
-        """Go to the row below; from the last to the first."""
+        """Go to the row below, or from the last to the first."""
         at = None if self.highlighted is None else self._next(self.highlighted + 1, 1)
         self.move_to(self._next(0, 1) if at is None else at)
 
@@ -148,7 +148,7 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
         self._scroll_to_cursor()
 
     def on_click(self, event: Click) -> None:
-        """Move to a clicked row; select it if it has the cursor already."""
+        """Move to a clicked row, or select it if it has the cursor already."""
         offset = event.get_content_offset(self)
         number = -1 if offset is None else offset.y - self._header_rows + self._above
         if not 0 <= number < self.row_count or not self.is_selectable(number):
@@ -174,7 +174,7 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
         self.virtual_size = Size(self.scrollable_content_region.width, self.row_count + self._header_rows)
 
     def _scroll_to_cursor(self) -> None:
-        """Scroll to the cursor; at the first selectable row, up to the headings above it."""
+        """Scroll to the cursor. For the first selectable row, also show the headings above it."""
         if not self.size.height:
             return
         if self.highlighted is None or self.highlighted == self._next(0, 1):
@@ -189,7 +189,7 @@ LineLayout = Callable[[int], Sequence[Content]]
 
 
 class TextPage(StyledWidget, ScrollView, can_focus=True):
-    """Shows a Rich renderable, or the lines that a function returns for a width."""
+    """Shows a Rich renderable, or lines from a function of the width."""
 
     DEFAULT_CSS = """
     TextPage {

@@ -1,4 +1,4 @@
-"""Typed input: a text field, and work put off until a person has stopped typing for a moment."""
+"""Typed input: a text field, and work that waits until the user pauses."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 
 class TextField(Input):
-    """An input whose cursor does not blink: blinking costs bytes over SSH, and changes an idle screen."""
+    """An input whose cursor does not blink: blinking costs bytes over ssh, and changes an idle screen."""
 
     cursor_blink = reactive(False, init=False)
 
@@ -17,7 +17,7 @@ class TextField(Input):
 class Debounce:
     """Calls `callback` once, `delay_s` after the last `schedule`.
 
-    The timer is `owner`'s: it ends with it, and a call that is still pending is then dropped.
+    The timer belongs to `owner`: when `owner` ends, a pending call is dropped.
     """
 
     def __init__(self, owner: MessagePump, delay_s: float, callback: Callable[[], object]) -> None:

@@ -37,7 +37,7 @@ def test_runs_of_the_same_rate_are_distinguished_by_letters() -> None:
 
 
 def test_overlapping_points_have_adjacent_letters() -> None:
-    """A sweep begins so."""
+    """This is how a sweep begins."""
     rows = plot(OverlayLine("A", [0.0], [1e9]), OverlayLine("B", [0.0], [1e9]), names=("16K", "32K"))
     assert any("AB" in row for row in rows)
 
@@ -49,7 +49,7 @@ def test_a_rate_stands_in_the_row_of_its_tick() -> None:
 
 
 def test_a_sweep_has_the_names_of_its_steps_below_the_axis() -> None:
-    """As many as there is room for, from the first on."""
+    """As many as fit, from the first one on."""
     names = tuple(f"{2**power}K" for power in range(4, 10))
     line = OverlayLine("A", [float(step) for step in range(6)], [1e9] * 6)
     assert all(name in plot(line, names=names)[-1] for name in names)

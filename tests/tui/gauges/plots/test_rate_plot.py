@@ -45,7 +45,7 @@ async def test_the_axes_stay_while_a_run_gets_slower(world: Any, size: tuple[int
 
 
 async def test_without_an_expected_rate_the_axis_follows_the_measured_one(world: Any) -> None:
-    """An axis that was drawn before the first sample had a top of 1 000 for ever."""
+    """An axis that is drawn before the first sample must not keep its top of 1 000."""
     async with world.cockpit((120, 40), preset="loopback") as cockpit:
         await cockpit.press("space")
         await cockpit.settle()
@@ -58,7 +58,7 @@ async def test_without_an_expected_rate_the_axis_follows_the_measured_one(world:
 @pytest.mark.parametrize("rows", [3, 8, 11, 14, 30])
 @pytest.mark.parametrize("bit_s", [40e6, 89e6, 94.3e6, 94.8e6, 95.6e6, 99e6, 104e6])
 async def test_a_bar_above_the_expected_rate_is_never_below_its_line(world: Any, rows: int, bit_s: float) -> None:
-    """Both stand on one grid of eighths of a cell: a pass of 95.6 stood below the line of 94.8."""
+    """Both use one grid of eighths of a cell, so that a pass of 95.6 is not below the line of 94.8."""
     preset = world.catalog.find("100mb-fd")
     state = CockpitState(LOOPBACK, Plan(duration_ns=30 * SECOND_NS), preset, 95.0)
     expectation = find_expectation(preset, state.plan.settings)
@@ -104,7 +104,7 @@ async def test_a_change_has_a_line_and_both_averages_in_the_title(world: Any) ->
 
 
 async def test_the_words_on_a_plot_are_readable_with_16_colours_and_with_none(world: Any) -> None:
-    """Labels have the background of the screen, not an area's; areas without colours are characters."""
+    """Labels have the background of the screen, not of an area. Without colours, areas are characters."""
     async with world.cockpit((120, 40), plan=Plan(duration_ns=30 * SECOND_NS)) as cockpit:
         await cockpit.press("space")
         world.script.run_for(40, 9e9)
@@ -127,7 +127,7 @@ async def test_the_words_on_a_plot_are_readable_with_16_colours_and_with_none(wo
 
 
 async def test_two_quick_changes_are_compared_with_the_last_measured_rate(world: Any) -> None:
-    """The settings between them were over before anything was measured; without any rate there is no comparison."""
+    """Nothing was measured between them. Without any rate there is no comparison."""
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("space", "plus", "plus")
         world.script.run_for(12, 3e9)
@@ -156,7 +156,7 @@ async def test_the_axis_has_the_gauges_unit(world: Any, preset: str, unit: str) 
 
 
 async def test_other_tests_of_the_endpoint_are_marked_below_the_rates(world: Any) -> None:
-    """For as long as they ran, with an explanation in the legend."""
+    """The marks cover the time that they ran, and the legend explains them."""
     async with world.cockpit((120, 40), plan=Plan(duration_ns=30 * SECOND_NS)) as cockpit:
         await cockpit.press("space")
         world.script.run_for(20, 4e9)

@@ -9,8 +9,9 @@ from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.results.sums.traces import PlotPeriod, TcpPoint
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.gauges.plots.trace_plot import TracePlot
+from linkgauge.tui.readings.cockpit_snapshot import CockpitSnapshot
 from linkgauge.tui.readings.instrument_values import Phase, PlotContent
-from linkgauge.tui.readings.live_readings import CockpitSnapshot, LiveReadings
+from linkgauge.tui.readings.live_readings import LiveReadings
 
 
 def tcp_plot(content: PlotContent, **lines: list[TcpPoint]) -> TracePlot:
@@ -73,7 +74,7 @@ def test_the_axis_has_round_values_in_its_unit(content: PlotContent, value: int,
 
 @pytest.mark.parametrize("rows", [3, 5, 12])
 def test_the_labels_of_periods_are_not_written_over_the_line(rows: int) -> None:
-    """The highest values stay below the first row, which the labels have alone."""
+    """The first row is only for labels: the highest values stay below it."""
     plot = tcp_plot(PlotContent.RTT, out=points(*[22_400] * 10))
     more = PlotPeriod(5.0, Settings(sessions=2), Expectation())
     plot._periods = [*plot._periods, more]

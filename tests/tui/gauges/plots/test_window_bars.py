@@ -1,4 +1,4 @@
-"""Bars of the bytes in flight and of the windows that bound them."""
+"""Bars of the bytes in flight and of the windows that limit them."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def plain(*windows: FlowWindows, width: int = 60, height: int = 12) -> list[str]
 
 
 def test_each_value_has_a_bar_on_one_scale() -> None:
-    """The longest is as long as there is room, the others in proportion."""
+    """The longest bar fills its room, and the others are in proportion."""
     lines = plain(FULL, height=5)
     assert [line[:12].strip() for line in lines] == ["in flight", "window", "cwnd", "needed"]
     assert [line[-8:].strip() for line in lines] == ["40 KiB", "42 KiB", "96 KiB", "170 KiB"]
@@ -27,7 +27,7 @@ def test_each_value_has_a_bar_on_one_scale() -> None:
 
 
 def test_the_directions_of_duplex_have_arrows() -> None:
-    """Four bars each; in a small terminal those that fit."""
+    """Each has four bars. A small terminal shows those that fit."""
     both = FULL, FlowWindows(Direction.IN, 1_000, None, None, None)
     lines = plain(*both)
     assert [line[0] for line in lines] == ["→"] * 4 + ["←"] * 4
@@ -36,7 +36,7 @@ def test_the_directions_of_duplex_have_arrows() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 200])
-def test_where_there_is_room_the_words_are_explained(width: int) -> None:
+def test_a_high_plot_explains_its_words(width: int) -> None:
     """A line for each word below the bars, none of them wider than the plot."""
     lines = plain(FULL, width=width, height=9)
     assert lines[4] == ""
@@ -47,7 +47,7 @@ def test_where_there_is_room_the_words_are_explained(width: int) -> None:
 
 
 def test_without_values_it_says_so() -> None:
-    """Before the first second, and where the kernel has no account of TCP."""
+    """Before the first second, and if the kernel reports nothing about TCP."""
     assert plain() == plain(FlowWindows(Direction.OUT, None, None, None, None)) == ["no values from the kernel yet"]
     assert plain(FULL, width=15) == []
 

@@ -14,7 +14,7 @@ from linkgauge.tui.kit.drawing.big_digits import (
 
 @pytest.mark.parametrize("face", DIGIT_FONTS, ids=str)
 def test_every_digit_takes_the_same_room_and_looks_like_no_other(face: DigitFont) -> None:
-    """So that a number that changes moves nothing, and is not misread."""
+    """A changing number moves nothing and is not misread."""
     glyphs = {digit: tuple(big_digits(digit, face)) for digit in "0123456789"}
     assert {(len(glyph), *map(len, glyph)) for glyph in glyphs.values()} == {(face.rows, *[face.digit] * face.rows)}
     assert len(set(glyphs.values())) == 10
@@ -22,7 +22,7 @@ def test_every_digit_takes_the_same_room_and_looks_like_no_other(face: DigitFont
 
 @pytest.mark.parametrize("text", ["-", "0.00", "8.1", "941", "9\u00a0389", "99.7"])
 def test_figures_are_right_aligned_to_the_cell(text: str) -> None:
-    """Digits, groups and points each have their own width; all are made up for."""
+    """Digits, groups and points have different widths. The padding makes up for each."""
     like = "19\u00a0415.0" if "." in text else "19\u00a0415"
     for face in DIGIT_FONTS:
         assert {len(row) for row in big_digits(align_right(text, like), face)} == {face.width(like)}
@@ -30,7 +30,7 @@ def test_figures_are_right_aligned_to_the_cell(text: str) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_each_grade_is_a_block_of_its_own_shape(size: int) -> None:
-    """All rows of a grade are equally long, and no grade looks like another."""
+    """All rows of a grade have one length, and no grade looks like another."""
     shapes = {grade: tuple(row.plain for row in grade_letter(grade, "$foreground", size)) for grade in GRADES}
     assert {len(shape) for shape in shapes.values()} == {GRADE_ROWS * size}
     assert all(len({len(row) for row in shape}) == 1 for shape in shapes.values())

@@ -10,7 +10,7 @@ def rows(canvas: Canvas) -> list[str]:
 
 
 def test_a_cell_outside_the_canvas_is_left_out() -> None:
-    """At each side."""
+    """On each side."""
     canvas = Canvas(2, 1)
     for x, y in ((-1, 0), (2, 0), (0, -1), (0, 1)):
         canvas.put(x, y, "x", "")
@@ -19,7 +19,7 @@ def test_a_cell_outside_the_canvas_is_left_out() -> None:
 
 
 def test_an_overlaid_cell_keeps_its_background() -> None:
-    """Text on a filled area does not punch a hole into it."""
+    """Text on a filled area leaves no hole in it."""
     canvas = Canvas(3, 1)
     canvas.put(0, 0, "█", "red on red")
     canvas.write(0, 0, "ab", "bold")
@@ -54,13 +54,13 @@ def test_lines_that_cross_share_a_cell() -> None:
 
 
 def test_a_line_has_a_row_in_every_column_that_it_passes() -> None:
-    """So that a letter can be put on it anywhere."""
+    """A letter can then be anywhere on it."""
     assert Canvas(4, 3).draw_line([(0.0, 0.0), (1.0, 1.0)], "") == {0: 0, 1: 1, 2: 2, 3: 2}
 
 
 @pytest.mark.parametrize(("fraction", "eighths"), [(-1, 0), (0, 0), (0.0001, 1), (0.5, 12), (1, 24), (7, 24)])
 def test_a_column_is_as_high_as_its_fraction(fraction: float, eighths: int) -> None:
-    """Anything above 0 is seen, and nothing is higher than the plot."""
+    """Anything above 0 is visible, and nothing is higher than the plot."""
     assert to_eighths(fraction, 3) == eighths
 
 
@@ -74,7 +74,7 @@ def test_a_column_is_as_high_as_its_fraction(fraction: float, eighths: int) -> N
         (1, 2, [0, 1]),
     ],
 )
-def test_ticks_are_round_and_not_too_many(top: float, most: int, values: list[float]) -> None:
+def test_ticks_are_few_and_round(top: float, most: int, values: list[float]) -> None:
     """Zero is always one of them."""
     assert ticks(top, most) == pytest.approx(values)
 
@@ -93,21 +93,21 @@ def test_labelled_rows_have_a_tick() -> None:
     ],
 )
 def test_a_base_axis_keeps_its_width(labels: list[tuple[int, str]], line: str) -> None:
-    """A label at an end is moved inside; one that has no room is left out."""
+    """A label at an end is moved inside. One that does not fit is left out."""
     assert base_axis(10, labels).plain == f"{'0':>{GUTTER - 1}}└{line}"
 
 
 @pytest.mark.parametrize("fraction", [None, 0.0, 0.001, 0.5, 0.999, 1.0, 7.0])
 @pytest.mark.parametrize("tick", [None, 0.0, 0.9, 1.0])
 def test_a_bar_always_has_its_width(fraction: float | None, tick: float | None) -> None:
-    """Whatever the value, nothing beside it moves; and the tick is there, if it is asked for."""
+    """No value moves anything beside it, and the bar has the tick if it is wanted."""
     drawn = bar(fraction, 40, "green", tick).plain
     assert len(drawn) == 40
     assert ("┃" in drawn) == (tick is not None)
 
 
 def test_a_bar_is_drawn_in_eighths() -> None:
-    """A change of one eighth of a cell can be seen."""
+    """A change of one eighth of a cell is visible."""
     assert bar(0.5, 4, "green").plain == "██░░"
     assert bar(5 / 32, 4, "green").plain == "▋░░░"
     assert bar(1.0, 0, "green").plain == ""

@@ -1,4 +1,4 @@
-"""What terminals without the screen's characters get instead: one cell for one cell."""
+"""Substitutes for terminals that lack the screen's characters: one cell for one cell."""
 
 import pytest
 from linkgauge.tui.kit.drawing.charset import CharacterFilter, translation_table
@@ -20,15 +20,13 @@ SAMPLE_TEXT = "╭─ out → ─╮ █▀▄▏ ━ ┃ ░ ✓ ▼ ✗ ● �
         ({"TERM": "screen", "LANG": "C"}, False),
     ],
 )
-def test_characters_change_only_where_a_terminal_cannot_show_them(
-    environment: dict[str, str], changes: bool
-) -> None:
-    """The Linux console's font has few, a locale says when there is no UTF-8."""
+def test_characters_change_only_if_a_terminal_cannot_show_them(environment: dict[str, str], changes: bool) -> None:
+    """The Linux console's font has few, and a locale tells if there is no UTF-8."""
     assert (translation_table(environment) is not None) == changes
 
 
 def test_without_utf_8_everything_is_ascii_and_stays_in_its_place() -> None:
-    """Also what nobody thought of; a wide character takes its two cells."""
+    """Unforeseen characters too. A wide character takes its two cells."""
     table = translation_table({"LANG": "de_DE.ISO-8859-1"})
     assert table is not None
     (plain,) = CharacterFilter(table).apply([Segment(SAMPLE_TEXT)], Color(0, 0, 0))

@@ -31,7 +31,7 @@ def test_other_spaces_divide_lines_as_before() -> None:
 
 
 def test_the_command_line_needs_no_textual_for_it() -> None:
-    """A process of its own, since this one has imported Textual."""
+    """Another process shows it, because this one has imported Textual."""
     code = (
         "import sys; from linkgauge.tui.cli.output import emit_rich; emit_rich('9\\u00a0415 Mb/s');"
         "print('textual' in sys.modules)"

@@ -1,4 +1,4 @@
-"""Messages to the user: one line, gone at the next key, and nothing on the keys."""
+"""Messages to the user: one line that goes with the next key and never covers the keys."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from ...stored_runs import open_history
 
 @BOTH_SIZES
 async def test_a_message_is_one_line_above_the_keys_until_the_next_key(world: Any, size: tuple[int, int]) -> None:
-    """A newer one replaces it; whatever comes, the keys can be read."""
+    """A newer one replaces it. The keys stay readable."""
     async with world.cockpit(size) as cockpit:
         last, before = size[1] - 1, cockpit.text().splitlines()
         await cockpit.press("p")
@@ -41,7 +41,7 @@ async def test_a_long_message_has_a_few_lines_and_leaves_the_keys_alone(world: A
 
 @pytest.mark.parametrize("keys", [["n"], ["question_mark"]])
 async def test_a_message_that_comes_during_a_dialog_moves_on_with_its_end(world: Any, keys: list[str]) -> None:
-    """It is on the screen that is seen, once, and the key that closes the dialog takes it away."""
+    """The visible screen has it, once. The key that closes the dialog removes it."""
     async with world.cockpit((80, 24)) as cockpit:
         await cockpit.press(*keys)
         cockpit.app.notify("The disk is full.", severity="warning")
@@ -55,7 +55,7 @@ async def test_a_message_that_comes_during_a_dialog_moves_on_with_its_end(world:
 
 
 async def test_a_message_goes_along_to_a_screen_that_opens(world: Any) -> None:
-    """It is on that screen alone, and the next key takes it away."""
+    """Only that screen has it, and the next key removes it."""
     async with world.cockpit((80, 24)) as cockpit:
         cockpit.app.notify("The disk is full.", severity="warning")
         await cockpit.settle()
@@ -68,14 +68,14 @@ async def test_a_message_goes_along_to_a_screen_that_opens(world: Any) -> None:
 
 
 async def test_a_message_from_the_start_of_the_app_is_shown(world: Any) -> None:
-    """It comes before there is a screen to show it on."""
+    """It comes before there is a screen to show it."""
     world.loaded = LoadedPreferences(Preferences(), ("theme 1 is invalid",))
     async with world.cockpit((80, 24)) as cockpit:
         assert cockpit.line(22).strip().startswith("▲ settings: theme 1 is invalid")
 
 
 async def test_other_screens_have_the_same_line(world: Any, history_log: Any) -> None:
-    """The history, as the cockpit."""
+    """The history has it like the cockpit."""
     world.history = history_log
     async with world.cockpit((80, 24)) as cockpit:
         await open_history(cockpit, "g")

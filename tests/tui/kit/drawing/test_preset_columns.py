@@ -9,7 +9,7 @@ DEADLINE_S = 30.0
 
 
 def test_every_number_of_the_sheet_is_whole_in_a_narrow_terminal() -> None:
-    """Columns that have no room beside the others go below them."""
+    """Columns that do not fit beside the others go below them."""
     code = (
         "import sys; from rich.console import Console; from linkgauge.presets.catalog import load_catalog;"
         "from linkgauge.presets.datasheet import build_sheet; "

@@ -55,7 +55,7 @@ def shown(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_many_small_changes_show_the_same_as_a_whole_frame(seed: int) -> None:
-    """Whatever was there before: text, colours, wide characters over narrow ones and the other way round."""
+    """Over any content: text, colours, wide characters over narrow ones and narrow ones over wide ones."""
     chance = random.Random(seed)  # noqa: S311
     step_by_step, at_once = Terminal(), Terminal()
     at_once.frames.render_changes()
@@ -72,7 +72,7 @@ def test_many_small_changes_show_the_same_as_a_whole_frame(seed: int) -> None:
 
 
 def test_what_stays_the_same_is_not_written() -> None:
-    """Nothing for the same line again, and for one digit little more than the digit."""
+    """Nothing for the same line, and for one digit little more than the digit."""
     terminal = Terminal()
     style = Style.parse("bold #e0e0e0 on #121212")
     terminal.draw(0, 0, ("throughput 9 388 Mb/s", style))
@@ -84,7 +84,7 @@ def test_what_stays_the_same_is_not_written() -> None:
 
 
 def test_adjacent_changes_of_the_same_style_are_a_single_piece() -> None:
-    """To leap over three cells takes more bytes than to write them."""
+    """Moving over three cells takes more bytes than writing them."""
     terminal = Terminal()
     terminal.draw(0, 0, ("a---b", None))
     assert terminal.draw(0, 0, ("c---d", None)).count("H") == 1
@@ -102,7 +102,7 @@ def test_the_next_frame_makes_up_for_a_skipped_frame() -> None:
 
 
 def test_another_size_and_a_terminal_that_was_used_by_others_is_drawn_whole() -> None:
-    """Nothing is known of what it shows."""
+    """Its contents are unknown."""
     terminal = Terminal()
     terminal.draw(0, 0, ("text", None))
     terminal.screen.reset()

@@ -1,4 +1,4 @@
-"""Calls that are put off until a person has stopped typing."""
+"""Calls that wait until the user pauses."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,0 +1,65 @@
+"""The metrics of a watch that a command carries out: a real Prometheus scrapes them, and each event renews them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from linkgauge.metrics.publication import PublishingPlan
+from linkgauge.tui.cli.runners.watch_runner import publish_watch
+from linkgauge.watch.events import WatchEnded, WatchEvent
+from linkgauge.watch.peer_status import PeerStatus
+
+from ....metrics.prometheus_programs import Prometheus, fetch, run_prometheus, run_pushgateway
+from ....metrics.watched_peers import BUSY, NOW_S, PLAN, STATUSES, change, ended, peer
+
+
+class View:
+    """A watch as its metrics see it."""
+
+    def __init__(self) -> None:
+        self.plan = PLAN
+        self.statuses: Mapping[str, PeerStatus] = STATUSES
+        self.observers: list[Callable[[WatchEvent], None]] = []
+        self.events = SimpleNamespace(subscribe=self.observers.append)
+
+    def report(self, text: str) -> None:
+        """Fail: there is no reason for a notice."""
+        raise AssertionError(text)
+
+
+@pytest.mark.every
+async def test_prometheus_has_the_numbers_of_a_watch_and_forgets_a_removed_peer(tmp_path: Path) -> None:
+    """At the next scrape, and not after Prometheus' five minutes of staleness."""
+    view = View()
+    async with publish_watch(PublishingPlan(("127.0.0.1", 0)), view) as url:
+        assert url is not None
+        scraping = run_prometheus(tmp_path, {"watch": url})
+        prometheus: Prometheus = await asyncio.to_thread(scraping.__enter__)
+        try:
+            [(labels, goodput)] = await asyncio.to_thread(
+                prometheus.wait_for, "8 * linkgauge_check_goodput_bytes_per_second"
+            )
+            assert (labels["watch"], labels["peer"], goodput) == ("office", "fra", 56.3e6)
+            view.plan = replace(view.plan, peers=(peer("lon"),))
+            gone = 'count(linkgauge_checks_total) == 3 unless on () linkgauge_checks_total{peer="fra"}'
+            assert await asyncio.to_thread(prometheus.wait_for, gone)
+        finally:
+            await asyncio.to_thread(scraping.__exit__, None, None, None)
+
+
+async def test_the_end_of_a_watch_is_pushed_and_its_file_stays(tmp_path: Path) -> None:
+    """The file keeps the last results, which stay true."""
+    view, textfile = View(), tmp_path / "office.prom"
+    with run_pushgateway() as gateway:
+        plan = PublishingPlan(textfile=str(textfile), push=gateway)
+        async with publish_watch(plan, view):
+            view.statuses = {"fra": replace(BUSY, flaps=7)}
+            for event in (BUSY.last_probe, ended(BUSY.last_check.result), change(NOW_S), WatchEnded(NOW_S)):
+                for observe in view.observers:
+                    observe(event)
+        text = (await asyncio.to_thread(fetch, f"{gateway}/metrics")).decode()
+        assert 'job="linkgauge",peer="fra",watch="office"} 7' in text
+    assert 'linkgauge_flaps_total{peer="fra",watch="office"} 7.0' in textfile.read_text()

@@ -1,0 +1,205 @@
+"""Notifications: real programs and a real HTTP server get the JSON of a change; failures become sentences."""
+
+import asyncio
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import Plan
+from linkgauge.tui.watch.running import notifications
+from linkgauge.tui.watch.running.notifications import Notifier, post, run_command
+from linkgauge.watch.events import ChangeFound, Level, Metric
+from linkgauge.watch.watch_plan import Notify, WatchedPeer, WatchPlan
+
+from ....json_schemas import validator
+
+NOTIFICATION = {"$ref": "https://linkgauge.invalid/schemas/watch.schema.json#/$defs/notification"}
+CHANGE = ChangeFound(
+    1e9, "db-1", Metric.GOODPUT_BIT_S, 1e9 - 60, Level(94e6, 93e6, 95e6, 20), Level(56e6, 55e6, 57e6, 5), True
+)
+
+
+class _Answers(BaseHTTPRequestHandler):
+    """Takes posts to /hook, and redirects others to a file."""
+
+    def do_POST(self) -> None:
+        """Take a post."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/hook":
+            self.server.taken.append(json.loads(body))  # type: ignore[attr-defined]
+            self.send_response(204)
+        else:
+            self.send_response(302)
+            self.send_header("Location", "file:///etc/hostname")
+        self.end_headers()
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[HTTPServer]:
+    """Give an HTTP server on loopback; `taken` has the posts."""
+    with HTTPServer(("127.0.0.1", 0), _Answers) as server:
+        server.taken = []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+async def test_a_program_and_an_address_get_the_same_change(tmp_path: Path, server: HTTPServer) -> None:
+    """As in the stream, with the watch's name and a sentence."""
+    target = tmp_path / "change.json"
+    program = (sys.executable, "-c", f"import sys; open({str(target)!r}, 'w').write(sys.stdin.read())")
+    notify = Notify(program, f"http://127.0.0.1:{server.server_port}/hook")
+    plan = WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),), notify)
+    problems: list[str] = []
+    told: list[ChangeFound] = []
+    notifier = Notifier(lambda text, _peer: problems.append(text), told.append)
+    notifier.send(plan, CHANGE)
+    await notifier.close()
+    assert problems == []
+    assert told == [CHANGE]
+    document = json.loads(target.read_text())
+    validator("watch.schema.json").evolve(schema=NOTIFICATION).validate(document)
+    assert (document["type"], document["watch"], document["peer"]) == ("level_change", "office", "db-1")
+    assert document["text"].startswith("db-1: rate fell")
+    assert server.taken == [document]  # type: ignore[attr-defined]
+
+
+async def test_a_webhook_that_is_away_does_not_delay_the_program(tmp_path: Path) -> None:
+    """The program gets the next change at once. A change is told once both have it."""
+    target = tmp_path / "peers"
+    program = (
+        sys.executable,
+        "-c",
+        f"import json, sys; print(json.load(sys.stdin)['at_s'], file=open({str(target)!r}, 'a'))",
+    )
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    plan = WatchPlan(
+        "office", (WatchedPeer("db-1", LOOPBACK, Plan()),), Notify(program, f"http://127.0.0.1:{port}/hook")
+    )
+    told: list[ChangeFound] = []
+    notifier = Notifier(lambda _text, _peer: None, told.append)
+    for number in range(3):
+        notifier.send(plan, replace(CHANGE, at_s=CHANGE.at_s + number))
+    async with asyncio.timeout(30):
+        while not target.exists() or target.read_text().count("\n") < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    assert [float(line) for line in target.read_text().split()] == [CHANGE.at_s + number for number in range(3)]
+    await notifier.close()
+    assert told == []
+
+
+async def test_a_program_that_fails_says_so_in_a_sentence_of_bounded_length() -> None:
+    """With its status and the beginning of its output."""
+    problem = await run_command((sys.executable, "-c", "print('x' * 100_000); raise SystemExit(7)"), b"{}")
+    assert problem is not None
+    assert "status 7: xxx" in problem
+    assert len(problem) < 600
+    missing = await run_command(("/no/such/program",), b"{}")
+    assert missing is not None
+    assert "cannot be started" in missing
+
+
+async def test_a_program_does_not_get_keys_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All else of the environment is passed on."""
+    for name in ("LINKGAUGE_KEY", "IPERF3_PASSWORD", "MINE"):
+        monkeypatch.setenv(name, f"value of {name}")
+    problem = await run_command(("/bin/sh", "-c", "env | grep 'value of'; exit 1"), b"{}")
+    assert problem is not None
+    assert problem.endswith(": MINE=value of MINE")
+
+
+async def test_a_program_that_reads_nothing_and_never_ends_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch does not wait for it any longer."""
+    monkeypatch.setattr(notifications, "TIMEOUT_S", 0.3)
+    problem = await run_command((sys.executable, "-c", "import time; time.sleep(60)"), b"x" * 1_000_000)
+    assert problem is not None
+    assert "was killed" in problem
+
+
+async def test_a_redirect_to_another_scheme_is_not_followed(server: HTTPServer) -> None:
+    """It counts as a refusal that another try would not change."""
+    problem = await post(f"http://127.0.0.1:{server.server_port}/moved", b"{}", print)
+    assert problem is not None
+    assert "refused it: it answered 30" in problem
+
+
+async def test_a_watch_without_receivers_sends_nothing() -> None:
+    """It does not even make the JSON."""
+    notifier = Notifier(lambda _text, _peer: None, lambda _change: None)
+    notifier.send(WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),)), CHANGE)
+    await asyncio.wait_for(notifier.close(), 10)
+
+
+async def test_an_answer_that_is_not_http_is_a_problem_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port of another protocol. Later notifications go on."""
+    monkeypatch.setattr(notifications, "_PAUSES_S", (0.01,))
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1_000)
+        writer.write(b"220 mail.example ESMTP\r\n")
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        problem = await post(f"http://127.0.0.1:{port}/hook", b"{}", print)
+    assert problem is not None
+    assert "220 mail.example ESMTP" in problem
+
+
+async def test_a_webhook_that_is_away_is_told_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first failure is reported."""
+    monkeypatch.setattr(notifications, "_PAUSES_S", (0.2,) * 20)
+    with listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    said: list[str] = []
+    posting = asyncio.create_task(post(f"http://127.0.0.1:{port}/hook", b"{}", said.append))
+    await asyncio.sleep(0.5)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(b"HTTP/1.0 204 No Content\r\n\r\n")
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", port):
+        assert await asyncio.wait_for(posting, 30) is None
+    assert len(said) == 1
+    assert "is tried again" in said[0]
+
+
+async def test_a_program_is_killed_with_what_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell script that waits for another program is two processes."""
+    monkeypatch.setattr(notifications, "TIMEOUT_S", 1.0)
+    note = tmp_path / "pid"
+    problem = await run_command(("/bin/sh", "-c", f"sleep 60 & echo $! > {note}; wait"), b"{}")
+    assert problem is not None
+    pid = int(note.read_text())
+    deadline = time.monotonic() + 10
+    while is_running(pid):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False

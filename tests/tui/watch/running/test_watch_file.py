@@ -1,0 +1,164 @@
+"""The file of a watch: its values, and an error for each wrong one with its place."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linkgauge.engine.model.errors import LinkgaugeError, PlanError
+from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.workload import Workload
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.watch.running.watch_file import parse_watch, read_watch_file
+from linkgauge.watch.watch_plan import Notify, Timing
+
+ROOT = Path(__file__).parents[4]
+EXAMPLE = ROOT / "packaging" / "watch.example.toml"
+FILE = Path("office.toml")
+PEER = '[[peer]]\naddress = "db-1"\n'
+HOUR_NS = 3_600 * SECOND_NS
+
+
+def test_the_example_is_a_watch_with_every_table() -> None:
+    """Its values are those of its comments."""
+    plan = read_watch_file(EXAMPLE, load_catalog([]))
+    assert (plan.name, plan.budget_bytes) == ("office", 50 << 30)
+    assert plan.notify == Notify(("/usr/local/bin/tell", "--linkgauge"), "https://alerts.example.net/linkgauge")
+    first, second, third = plan.peers
+    assert (first.name, first.pass_percent, first.preset, first.budget_bytes) == ("db-1", 95.0, "auto", None)
+    assert (first.plan.settings.sessions, first.plan.settings.direction) == (4, Direction.IN)
+    assert first.timing == Timing(HOUR_NS, 60 * SECOND_NS, 0.1, 1, 30 * SECOND_NS)
+    assert (second.peer.ssh is not None, second.timing.check_every_ns, second.timing.jitter) == (
+        True,
+        6 * HOUR_NS,
+        0.2,
+    )
+    assert (second.plan.rate_bit_s, second.budget_bytes) == (100_000_000, 10 << 30)
+    assert (third.peer.iperf3 is not None, third.preset, third.plan.bytes_limit) == (True, None, 500 << 20)
+
+
+def test_a_peer_needs_no_more_than_an_address() -> None:
+    """Names come from the file and the host."""
+    plan = parse_watch(PEER, FILE)
+    assert (plan.name, plan.peers[0].name, plan.notify, plan.budget_bytes) == ("office", "db-1", Notify(), None)
+    assert plan.peers[0].timing == Timing()
+
+
+def test_a_peer_s_own_value_counts_before_the_default() -> None:
+    """Also a value that switches something off."""
+    defaults = '[watch.defaults]\nprobe_every = "30s"\nseconds = 5\nworkload = "udp"\nrate = "10M"\n'
+    first, second = parse_watch(
+        defaults + PEER + '[[peer]]\naddress = "db-2"\nprobe_every = "none"\nrate = "max"\nseconds = "2m"', FILE
+    ).peers
+    assert (first.timing.probe_every_ns, second.timing.probe_every_ns) == (30 * SECOND_NS, None)
+    assert (first.plan.duration_ns, second.plan.duration_ns) == (5 * SECOND_NS, 120 * SECOND_NS)
+    assert first.plan.workload is Workload.UDP
+    assert (first.plan.settings.rate_bit_s, second.plan.settings.rate_bit_s) == (10_000_000, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "office.toml: no [[peer]]; give one for each peer"),
+        ("[watch]\nname = ", "office.toml is not TOML: Invalid value (at"),
+        (
+            PEER + f"sessions = {'9' * 5_000}",
+            "office.toml cannot be read: a number or a nesting in it is too large",
+        ),
+        (PEER + f"sessions = {'9' * 4_000}", f"peer[1].sessions '{'9' * 59} is invalid; give 1 to 128"),
+        ("[[peer]]\nname = 'a'", 'office.toml: peer[1] has no address; give address = "HOST"'),
+        (
+            PEER + '[[peer]]\naddress = "b"\nevery = "soon"',
+            "office.toml: peer[2].every 'soon' is invalid; give a time",
+        ),
+        (PEER + "evry = 1", "office.toml: peer[1].evry is not known; did you mean every?"),
+        (PEER + "zzz = 1", "office.toml: peer[1].zzz is not known; known here: name, address, preset"),
+        ("[watchh]\n" + PEER, "office.toml: watchh is not known; did you mean watch?"),
+        ("[watch.defaults]\naddress = 'a'\n" + PEER, "office.toml: watch.defaults.address is not known"),
+        ("[watch.defaults]\nretests = 'often'\n" + PEER, "watch.defaults.retests 'often' is invalid; give 0 to 10"),
+        ("[watch]\nbudget = true\n" + PEER, "office.toml: watch.budget True is invalid; give a text or a number"),
+        ("[watch]\nbudget = 'much'\n" + PEER, "watch.budget 'much' is invalid; give a size such as \"500M\""),
+        ("watch = 1\n" + PEER, "office.toml: watch 1 is invalid; give a table: [watch]"),
+        (PEER + "every = 0", "office.toml: peer[1].every 0 s is invalid; give 1 s to 366 days"),
+        (PEER + "jitter = 2", "office.toml: peer[1].jitter 2 is invalid; give 0 to 0.5"),
+        (PEER + "jitter = 'x%'", "peer[1].jitter 'x%' is invalid; give a share of the period"),
+        (PEER + "pass = 0", "peer[1].pass 0 % is invalid; give more than 0"),
+        (PEER + "seconds = 'none'", "peer[1].seconds none is invalid; each test of a watch needs an end"),
+        (PEER + "seconds = 0.1", "peer[1].duration 0.1 is invalid; give 0.5 to 86400 seconds"),
+        (PEER + "workload = 'cream'", "peer[1].workload 'cream' is invalid; give stream, rr"),
+        (PEER + "direction = 'up'", "peer[1].direction 'up' is invalid; give out, in, duplex"),
+        (PEER + "workload = 'udp'", "peer[1].rate none is invalid; datagrams need a rate"),
+        (PEER + "request = 5", "peer[1].request 5 is invalid; a stream has no request; give workload rr"),
+        (PEER + "nodelay = 1", "peer[1].nodelay 1 is invalid; give true or false"),
+        (PEER + "name = 'a b'", "peer[1].name 'a b' is invalid; give up to 64 letters"),
+        (PEER + PEER, "office.toml: peers 'db-1' is invalid; give each peer a name of its own"),
+        (PEER + "password = 'x'", "peer[1].password: keys and passwords do not belong into this file"),
+        (
+            PEER + "preset = 'gbe-fd-150'",
+            "office.toml: peer[1].preset: preset 'gbe-fd-150' is not known; did you mean",
+        ),
+        ("[[peer]]\naddress = 'http://a'", "peer[1].address 'http://a' is invalid; give HOST"),
+        (
+            "[notify]\nexec = 'tell me'\n" + PEER,
+            "notify.exec 'tell me' is invalid; give a program and its arguments",
+        ),
+        ("[notify]\nexec = []\n" + PEER, "notify.exec [] is invalid"),
+        (
+            "[notify]\nwebhook = 'ftp://a'\n" + PEER,
+            "notify.webhook 'ftp://a' is invalid; give an http://",
+        ),
+        ("[notify]\nwebhok = 'http://a'\n" + PEER, "notify.webhok is not known; did you mean webhook?"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place_and_a_remedy(text: str, message: str) -> None:
+    """The file, the path of the key, the value, the remedy."""
+    with pytest.raises(LinkgaugeError, match=re.escape(message)):
+        parse_watch(text, FILE, load_catalog([]))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """It is missing, not text, or too large."""
+    path = tmp_path / "w.toml"
+    with pytest.raises(LinkgaugeError, match=re.escape(f"{path}: no such file")):
+        read_watch_file(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(LinkgaugeError, match="is not UTF-8"):
+        read_watch_file(path)
+    path.write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(LinkgaugeError, match="is larger than 1 MiB"):
+        read_watch_file(path)
+
+
+def test_the_name_of_the_file_must_be_able_to_name_the_watch() -> None:
+    """Or the file names it."""
+    with pytest.raises(PlanError, match="watch 'my office'"):
+        parse_watch(PEER, Path("my office.toml"))
+    assert parse_watch('[watch]\nname = "office"\n' + PEER, Path("my office.toml")).name == "office"
+
+
+@given(st.text(), st.integers(0, EXAMPLE.stat().st_size), st.integers(0, 40))
+def test_any_change_of_the_example_is_a_watch_or_an_error_in_words(inserted: str, place: int, cut: int) -> None:
+    """No other exception escapes."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    try:
+        parse_watch(text[:place] + inserted + text[place + cut :], FILE)
+    except LinkgaugeError as error:
+        message = str(error)
+        assert message.startswith("office.toml")
+
+
+@pytest.mark.parametrize(("host", "ip", "only_ip"), [("db-02", "6", 6), ("db-02", "4", 4)])
+def test_a_peer_of_a_file_is_reached_over_its_ip_version(host: str, ip: str, only_ip: int) -> None:
+    """In the same way as with -4 and -6."""
+    watch = parse_watch(f'[[peer]]\naddress = "{host}"\nip = {ip}\n', Path("watch.toml"))
+    assert watch.peers[0].peer.only_ip == only_ip
+    whole = parse_watch(f'[watch.defaults]\nip = {ip}\n[[peer]]\naddress = "{host}"\n', Path("watch.toml"))
+    assert whole.peers[0].peer.only_ip == only_ip
+
+
+@pytest.mark.parametrize(("ip", "problem"), [("5", "give 4 or 6"), ("6", "192.0.2.7 is an IPv4 address")])
+def test_an_ip_version_that_an_address_cannot_have_is_an_error(ip: str, problem: str) -> None:
+    """It names the file and the peer."""
+    with pytest.raises(PlanError, match=rf"watch.toml: peer\[1\].*{problem}"):
+        parse_watch(f'[[peer]]\naddress = "192.0.2.7"\nip = {ip}\n', Path("watch.toml"))

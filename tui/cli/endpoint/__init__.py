@@ -1,1 +1,0 @@
-"""The service that `linkgauge endpoint` runs, and its screen."""

@@ -1,0 +1,54 @@
+"""`linkgauge endpoint --ui`: an endpoint and its screen in one process; sessions run in workers."""
+
+import signal
+from datetime import datetime
+from functools import partial
+
+from ....engine.far.status import LogEntry
+from ....engine.host.event_loop import run
+from ...app.app import EndpointApp
+from ...endpoint.endpoint_log import EndpointLog
+from ...endpoint.endpoint_publication import EndpointPublication, announced_on_lan
+from ...endpoint.endpoint_setup import EndpointConfig, EndpointSetup, make_endpoint, prepare_endpoint
+from ...endpoint.iperf3_service import serve_iperf3
+from ...endpoint.served_endpoint import ServedEndpoint
+from ...session.preferences import read_preferences, save_preferences
+from ...session.storage import config_dir
+from ..termination import handle_signals
+
+
+def serve_on_screen(config: EndpointConfig) -> int:
+    """Serve clients behind the screen until the user or a signal ends it; return the exit status."""
+    log = EndpointLog(lambda: datetime.now().astimezone())
+    setup = prepare_endpoint(config, log.add)
+    run(_serve(config, setup, log))
+    return 0
+
+
+async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog) -> None:
+    publication = EndpointPublication(config.metrics, log.add)
+    async with (
+        make_endpoint(config, setup, publication.log) as endpoint,
+        serve_iperf3(setup.iperf3, endpoint, gives_json=False),
+        publication.open(endpoint),
+    ):
+        served = ServedEndpoint(config, setup, endpoint, log)
+        log.add(LogEntry("listening", f"listening on {served.info.address}"))
+        if publication.url is not None:
+            log.add(LogEntry("listening", f"metrics: {publication.url}"))
+        app = EndpointApp(
+            served, loaded=read_preferences(config_dir()), save=partial(save_preferences, config_dir())
+        )
+        served.on_end = app.exit
+
+        def receive(number: signal.Signals) -> None:
+            app.is_ended_by_signal = True
+            served.shut_down()
+            if number is signal.SIGHUP:  # drawing on a closed terminal would block for ever
+                app.exit()
+
+        with handle_signals(receive, draws=True):
+            announcement = setup.announcement(config.announce)
+            async with announced_on_lan(announcement, setup.listener, log.add, is_bound=config.bind is not None):
+                await app.run_async()
+            await served.finish()  # without the terminal the runs still have their time to end

@@ -1,0 +1,231 @@
+"""`linkgauge endpoint` without a screen: it serves until a signal ends it, and prints its address and its log.
+
+Reading a command line loads 12 MiB more than serving needs. So the command replaces itself (execv(2)) with this
+module, which keeps the process id, the descriptors and the environment.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ....engine.control.tls import format_fingerprint
+from ....engine.far.listener import notify_systemd
+from ....engine.far.status import LogEntry, LogSink, LogValue
+from ....engine.host.debug_log import configure_debug_log
+from ....engine.host.event_loop import run
+from ....engine.model.errors import LinkgaugeError
+from ....engine.model.limits import limit_rules
+from ...endpoint.endpoint_log import log_text
+from ...endpoint.endpoint_publication import EndpointPublication, announced_on_lan
+from ...endpoint.endpoint_setup import (
+    EndpointConfig,
+    EndpointSetup,
+    LimitSources,
+    drain,
+    make_endpoint,
+    prepare_endpoint,
+    reload,
+)
+from ...endpoint.iperf3_service import serve_iperf3
+from ...endpoint.key_file import saved_key
+from ...words import numbers
+from ..output import (
+    emit_json,
+    emit_json_line,
+    emit_line,
+    finish_output,
+    log_stderr_line,
+    prepare_streams,
+    print_stderr,
+    write_in_background,
+)
+from ..termination import handle_signals
+
+
+def exec_endpoint(config: EndpointConfig) -> NoReturn:
+    """Replace this process with an endpoint of this configuration."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    module = f"{__package__}.endpoint_runner"
+    os.execv(sys.executable, [sys.executable, "-P", "-m", module, json.dumps(asdict(config))])  # noqa: S606
+
+
+def print_limits(sources: LimitSources, *, as_json: bool) -> int:
+    """Print every limit as these sources set it; return the exit status."""
+    values = sources.read().values()
+    if as_json:
+        emit_json({"limits": values})
+        return 0
+    for name, rule in limit_rules().items():
+        value = values[name]
+        text = (", ".join(value) or "none") if isinstance(value, list) else f"{value:,}".replace(",", " ")
+        unit = "" if rule.unit == "networks" else rule.unit
+        emit_line(f"{name:<20} {text:>16} {unit:<11} {rule.description}".rstrip())
+    return 0
+
+
+class _SignalReceiver:
+    """Signals as events: SIGTERM sets `stop`; SIGINT or a second SIGTERM `stop_now` too; SIGHUP calls `reload`."""
+
+    def __init__(self, reload: Callable[[], None]) -> None:
+        self.stop = asyncio.Event()
+        self.stop_now = asyncio.Event()
+        self._reload = reload
+        # SIGHUP asks a service to reload. With a terminal it means that the terminal has gone: then stop.
+        self._has_terminal = sys.stdin.isatty()
+
+    def receive(self, number: signal.Signals) -> None:
+        """Act on a signal."""
+        if number is signal.SIGHUP and not self._has_terminal:
+            self._reload()
+            return
+        if number is not signal.SIGTERM or self.stop.is_set():
+            self.stop_now.set()
+        self.stop.set()
+
+
+def serve_until_stopped(config: EndpointConfig) -> int:
+    """Serve clients until a signal ends it. The first line on stdout states the address."""
+    log = _json_log if config.log_as_json else _print_log
+    setup = prepare_endpoint(config, log)
+    with setup.listener:
+        run(_serve(config, setup, log))
+    return 0
+
+
+async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> None:
+    with contextlib.ExitStack() as stack:
+        key_file = None
+        if setup.new_key is not None and not _has_private_output(as_json=config.as_json):
+            key_file = stack.enter_context(saved_key(setup.new_key, setup.listener.getsockname()[1]))
+        await _serve_clients(config, setup, log, key_file)
+
+
+async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogSink, key_file: Path | None) -> None:
+    manager = os.environ.pop("NOTIFY_SOCKET", None)
+    publication = EndpointPublication(config.metrics, log)
+    async with (
+        make_endpoint(config, setup, publication.log) as endpoint,
+        serve_iperf3(setup.iperf3, endpoint, gives_json=config.as_json),
+        publication.open(endpoint),
+    ):
+
+        def reload_files() -> None:
+            reload(config, setup, endpoint, log)
+            notify_systemd("READY=1", manager)
+
+        signals = _SignalReceiver(reload_files)
+        with handle_signals(signals.receive):
+            _announce(config, endpoint.address, setup, key_file, publication.url)
+            announcement = setup.announcement(config.announce)
+            async with announced_on_lan(announcement, setup.listener, log, is_bound=config.bind is not None):
+                notify_systemd("READY=1", manager)
+                await signals.stop.wait()
+                notify_systemd("STOPPING=1", manager)
+            if not signals.stop_now.is_set():
+                await drain(endpoint, signals.stop_now, log)
+
+
+def _has_private_output(*, as_json: bool) -> bool:
+    """Return whether a key may be printed: on a terminal, and as JSON to the program that reads it.
+
+    Others may read a file, a supervisor's log or the journal.
+    """
+    if sys.stdout.isatty():
+        return True
+    mode = os.fstat(sys.stdout.fileno()).st_mode
+    is_read_by_program = stat.S_ISFIFO(mode) or (stat.S_ISSOCK(mode) and "JOURNAL_STREAM" not in os.environ)
+    return as_json and is_read_by_program
+
+
+def _announce(
+    config: EndpointConfig,
+    address: tuple[str, int],
+    setup: EndpointSetup,
+    key_file: Path | None,
+    metrics_url: str | None,
+) -> None:
+    """Print the address, and what a near end needs. A new key is printed only here, unless it is in a file."""
+    host, port = address
+    if config.as_json:
+        facts: dict[str, Any] = {"host": host, "port": port, "asks_for_key": setup.key is not None}
+        if setup.certificate is not None:
+            facts["tls_fingerprint"] = format_fingerprint(setup.certificate.fingerprint)
+        if setup.iperf3 is not None:
+            facts["iperf3"] = setup.iperf3.facts()
+        if metrics_url is not None:
+            facts["metrics"] = metrics_url
+        key = {} if setup.new_key is None else {"key": setup.new_key.reveal()}
+        emit_json_line({"listening": facts, **(key if key_file is None else {"key_file": str(key_file)})})
+        return
+    emit_line(f"listening on {', '.join(setup.find_peers())}")
+    if setup.iperf3 is not None:
+        emit_line(f"iperf3 clients {setup.iperf3.access}, on port {setup.iperf3.port}:")
+        emit_line(f"  {setup.iperf3.client_command}")
+    if metrics_url is not None:
+        emit_line(f"metrics: {metrics_url}")
+    if setup.certificate is not None:
+        emit_line(f"control connections use TLS; clients need:{setup.tls_option}")
+    if key_file is not None:
+        emit_line(f"New key, in {key_file}, which only you can read. With a copy of it, on the other host:")
+        emit_line(f"  {setup.near_command_with_file()}")
+    elif setup.new_key is not None:
+        emit_line(f"New key, shown only once. On the other host:\n  {setup.near_command()}")
+
+
+def _print_log(line: str) -> None:
+    """Write a log line for the user to stderr, with the local time."""
+    log_stderr_line(f"{_local_time()} {numbers.sanitize(log_text(line))}", _lost_lines)
+
+
+def _lost_lines(count: int) -> str:
+    return f"{_local_time()} {numbers.quantity(count, 'line')} lost: the log was not read"
+
+
+def _local_time() -> str:
+    return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def _json_log(line: str) -> None:
+    """Write a log line to stderr as one JSON object, with the time."""
+    event, facts = (line.event, line.fields) if isinstance(line, LogEntry) else ("said", {"text": line})
+    log_stderr_line(_json_entry(event, facts), _lost_json_lines)
+
+
+def _lost_json_lines(count: int) -> str:
+    return _json_entry("lines_lost", {"lines": count})
+
+
+def _json_entry(event: str, facts: Mapping[str, LogValue]) -> str:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    known = {key: value for key, value in facts.items() if value is not None}
+    return json.dumps({"time": now, "event": event, **known}, ensure_ascii=False, allow_nan=False)
+
+
+def serve(config: EndpointConfig) -> int:
+    """Serve as the program of this process, until a signal ends it; return the exit status."""
+    prepare_streams()
+    configure_debug_log()
+    write_in_background()
+    return finish_output(_serve_and_explain(config), must_deliver=False)
+
+
+def _serve_and_explain(config: EndpointConfig) -> int:
+    try:
+        return serve_until_stopped(config)
+    except LinkgaugeError as error:
+        print_stderr(str(error))
+        return error.exit_status
+
+
+if __name__ == "__main__":
+    sys.exit(serve(EndpointConfig.from_json(sys.argv[1])))

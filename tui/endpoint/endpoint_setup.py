@@ -1,0 +1,257 @@
+"""What an endpoint is asked to be and what it needs for that: limits, key, certificate, listening sockets.
+
+`linkgauge endpoint`, its screen and the endpoint in one file share this. It prints nothing.
+"""
+
+import asyncio
+import json
+import os
+import socket
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...discovery.announcement import Announcement
+from ...engine.control.tls import Certificate, format_fingerprint
+from ...engine.far.endpoint import Endpoint
+from ...engine.far.listener import get_inherited_listener, listen, reachable_hosts
+from ...engine.far.status import LogEntry, LogSink
+from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError, TlsError, UsageError
+from ...engine.model.ip_address import check_zone, is_loopback_address
+from ...engine.model.limits import Limits
+from ...engine.model.peer import DEFAULT_PORT, Peer
+from ...engine.model.shared_key import KEY_VARIABLE, SharedKey
+from ...engine.model.shell_commands import shell_command
+from ...engine.workloads.fastest_mode import ModeChooser
+from ...metrics.publication import PublishingPlan
+from ..session.credentials import key_from_environment, read_key_file
+from ..session.storage import cache_dir
+from .endpoint_publication import check_announcement
+from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSources:
+    """The sources of the limits: a file, and the command line, which takes precedence."""
+
+    file: str | None = None
+    typed: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    def read(self) -> Limits:
+        """Return the limits; raise InvalidLimitError for the first bad one."""
+        limits = Limits()
+        if self.file is not None:
+            try:
+                limits = Limits.from_toml(Path(self.file).read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError) as error:
+                reason = getattr(error, "strerror", None) or "it is not text"
+                raise InvalidLimitError(f"the limits {self.file} cannot be read: {reason}") from error
+            except InvalidLimitError as error:
+                raise InvalidLimitError(f"{self.file}: {error}") from error
+        typed: dict[str, object] = {}
+        for text in self.typed:
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise InvalidLimitError(f"--limit {text[:40]}: give NAME=VALUE, such as clients=8")
+            typed[name.strip()] = value
+        networks = {"allow": self.allow, "deny": self.deny}
+        return limits.with_changes({**typed, **{name: texts for name, texts in networks.items() if texts}})
+
+
+def check_access(
+    bind: str | None, key_file: str | None, tls: tuple[str | None, str | None], *, is_open: bool
+) -> tuple[str, str] | None:
+    """Check the options for access; return the files of the certificate, None without one.
+
+    Raises:
+        PlanError: The address to listen on lacks its interface, or names an impossible one.
+        UsageError: Options exclude each other, or one lacks another.
+    """
+    if is_open and key_file is not None:
+        raise UsageError("--key-file and --open exclude each other; give one of them")
+    certificate, key = tls
+    if (certificate is None) != (key is None):
+        raise UsageError("--tls-cert and --tls-key need each other; give both")
+    if bind is not None:
+        check_zone("--bind", bind)
+    return None if certificate is None or key is None else (certificate, key)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointConfig:
+    """The configuration of an endpoint, as the command line gives it."""
+
+    bind: str | None
+    port: int
+    key_file: str | None = None
+    is_open: bool = False
+    tls: tuple[str, str] | None = None
+    limits: LimitSources = LimitSources()
+    as_json: bool = False
+    log_as_json: bool = False
+    iperf3: Iperf3Config | None = None
+    metrics: PublishingPlan | None = None
+    announce: str | None = None
+    is_exclusive: bool = False
+
+    @classmethod
+    def from_json(cls, text: str) -> "EndpointConfig":
+        """Return the configuration whose fields are this JSON: the process that serves gets it so."""
+        values: dict[str, Any] = json.loads(text)
+        limits: dict[str, Any] = values.pop("limits")
+        file = limits.pop("file")
+        sources = LimitSources(file, **{name: tuple(texts) for name, texts in limits.items()})
+        tls: list[str] | None = values.pop("tls")
+        iperf3: dict[str, Any] | None = values.pop("iperf3")
+        metrics: dict[str, Any] | None = values.pop("metrics")
+        return cls(
+            **values,
+            tls=None if tls is None else (tls[0], tls[1]),
+            limits=sources,
+            iperf3=None if iperf3 is None else Iperf3Config.from_values(iperf3),
+            metrics=None if metrics is None else PublishingPlan.from_values(metrics),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSetup:
+    """The resources of an endpoint: listening socket, limits, key and certificate, and those for iperf3.
+
+    Without a key the endpoint is open.
+    """
+
+    listener: socket.socket
+    limits: Limits
+    key: SharedKey | None = None
+    is_key_new: bool = False  # the key was generated at this start
+    certificate: Certificate | None = None
+    iperf3: Iperf3Setup | None = None
+
+    @property
+    def tls_option(self) -> str:
+        """The option by which a near end trusts the certificate, after a space; empty without a certificate."""
+        if self.certificate is None:
+            return ""
+        return f" --tls-fingerprint {format_fingerprint(self.certificate.fingerprint)}"
+
+    @property
+    def new_key(self) -> SharedKey | None:
+        """The key that was generated at this start; None if the key was given, or there is none."""
+        return self.key if self.is_key_new else None
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this host can connect."""
+        return is_loopback_address(self.listener.getsockname()[0])
+
+    def announcement(self, name: str | None) -> Announcement | None:
+        """Return the announcement of the endpoint on its LAN; None without a name."""
+        if name is None:
+            return None
+        port, has_key, has_tls = self.listener.getsockname()[1], self.key is not None, self.certificate is not None
+        iperf3_port = None if self.iperf3 is None else self.iperf3.port
+        return Announcement(name, port, wants_key=has_key, wants_tls=has_tls, iperf3_port=iperf3_port)
+
+    def find_peers(self) -> list[str]:
+        """Return the addresses by which other hosts may reach the endpoint, with its port, the best one first."""
+        port = self.listener.getsockname()[1]
+        return [str(Peer(host, port)) for host in reachable_hosts(self.listener)]
+
+    def near_command(self) -> str:
+        """Return the command to paste at the near end, with the key if it is new."""
+        peer = self.find_peers()[0].removesuffix(f":{DEFAULT_PORT}")
+        key = [] if self.new_key is None else [f"{KEY_VARIABLE}={self.new_key.reveal()}"]
+        return shell_command(*key, "linkgauge", "check", peer, *self.tls_option.split())
+
+    def near_command_with_file(self) -> str:
+        """Return the command for the near end. The user must copy the file with the key there."""
+        peer = self.find_peers()[0].removesuffix(f":{DEFAULT_PORT}")
+        return shell_command("linkgauge", "check", peer, "--key-file", "FILE", *self.tls_option.split())
+
+
+def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
+    """Read the limits, the key and the certificate, and listen. Raises LinkgaugeError if one of them fails."""
+    limits = config.limits.read()
+    if config.announce is not None:
+        check_announcement(config.announce, config.port, config.bind)
+    key = None if config.key_file is None else read_key_file(Path(config.key_file))
+    key = key or key_from_environment(os.environ)
+    os.environ.pop(KEY_VARIABLE, None)  # no child process needs it
+    certificate = None if config.tls is None else Certificate.load(*map(Path, config.tls))
+    listener = get_inherited_listener(os.environ) or listen(config.bind, config.port)
+    try:
+        iperf3 = config.iperf3 and prepare_iperf3(config.iperf3, config.bind, is_open=config.is_open)
+    except LinkgaugeError:
+        listener.close()
+        raise
+    if config.is_open:
+        text = "no key is required (--open): anybody who reaches this port can start tests with this host"
+        log(LogEntry("open", text))
+        return EndpointSetup(listener, limits, certificate=certificate, iperf3=iperf3)
+    setup = EndpointSetup(listener, limits, key, certificate=certificate, iperf3=iperf3)
+    if key is not None or setup.is_loopback:
+        return setup
+    return replace(setup, key=SharedKey.generate(), is_key_new=True)
+
+
+def make_endpoint(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> Endpoint:
+    """Return an endpoint that does not accept yet."""
+    chooser = ModeChooser(cache_dir())
+    endpoint = Endpoint(
+        setup.listener,
+        log,
+        key=setup.key,
+        limits=setup.limits,
+        certificate=setup.certificate,
+        mode_chooser=chooser,
+    )
+    endpoint.admission.turns.is_exclusive = config.is_exclusive
+    return endpoint
+
+
+def reload(config: EndpointConfig, setup: EndpointSetup, endpoint: Endpoint, log: LogSink) -> None:
+    """Read limits, key, certificate and users again. A bad one is logged, and the earlier one stays in force."""
+    try:
+        endpoint.admission.limits = config.limits.read()
+    except InvalidLimitError as error:
+        log(LogEntry("not_reloaded", f"limits not changed: {error}"))
+    else:
+        log(LogEntry("reloaded", "limits read again: they apply to new connections"))
+    if config.key_file is not None and not config.is_open:
+        _reload_key(Path(config.key_file), endpoint, log)
+    if config.tls is not None:
+        _reload_certificate(config.tls, endpoint, log)
+    if config.iperf3 is not None and setup.iperf3 is not None:
+        reload_users(config.iperf3, setup.iperf3.users, log)
+
+
+def _reload_key(path: Path, endpoint: Endpoint, log: LogSink) -> None:
+    try:
+        endpoint.key = read_key_file(path)
+    except InvalidKeyError as error:
+        log(LogEntry("not_reloaded", f"key not changed: {error}"))
+        return
+    log(LogEntry("reloaded", "key file read again: new connections need that key; running tests continue"))
+
+
+def _reload_certificate(files: tuple[str, str], endpoint: Endpoint, log: LogSink) -> None:
+    try:
+        endpoint.certificate = certificate = Certificate.load(*map(Path, files))
+    except TlsError as error:
+        log(LogEntry("not_reloaded", f"certificate not changed: {error}"))
+        return
+    fingerprint = format_fingerprint(certificate.fingerprint)
+    log(LogEntry("reloaded", f"certificate read again: new clients need --tls-fingerprint {fingerprint}"))
+
+
+async def drain(endpoint: Endpoint, at_once: asyncio.Event, log: LogSink) -> None:
+    """Wait until the current runs end, `drain_s` has passed or `at_once` is set. New clients are refused."""
+    deadline_s = endpoint.admission.limits.drain_s
+    log(LogEntry("draining", f"no new clients; running tests have {deadline_s} s to end", deadline_s=deadline_s))
+    waiters = [asyncio.create_task(endpoint.drain(deadline_s)), asyncio.create_task(at_once.wait())]
+    await asyncio.wait(waiters, return_when=asyncio.FIRST_COMPLETED)
+    for waiter in waiters:
+        waiter.cancel()
+    await asyncio.wait(waiters)

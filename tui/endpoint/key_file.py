@@ -1,0 +1,58 @@
+"""The file of a new key that is not printed: only its owner may read it, and it lasts as long as the endpoint."""
+
+import fcntl
+import os
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, create_private_file
+from ...engine.model.errors import EndpointError, RunLogError, explain_os_error
+from ...engine.model.shared_key import SharedKey
+from ..session.storage import open_data_dir
+
+
+@contextmanager
+def saved_key(key: SharedKey, port: int) -> Generator[Path]:
+    """Save the key of an endpoint at a port while the block lasts, and yield its file.
+
+    Others may have the same port, at another address or in another network namespace: each has a file of its own.
+    Raises EndpointError if the key cannot be saved.
+    """
+    with ExitStack() as stack:
+        try:
+            path, descriptor = _claim_file(open_data_dir(), port)
+            stack.callback(os.close, descriptor)
+            stack.callback(path.unlink, missing_ok=True)
+            os.fchmod(descriptor, PRIVATE_FILE_MODE)
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{key.reveal()}\n".encode())
+        except (RunLogError, OSError) as error:
+            reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
+            raise EndpointError(f"the new key cannot be saved: {reason}; or give one with --key-file") from error
+        yield path
+
+
+def _claim_file(folder: Path, port: int) -> tuple[Path, int]:
+    """Return the first file for a port that no other endpoint has, and the descriptor that locks it."""
+    create_private_directory(folder)
+    names = (f"endpoint-{port}{'' if number == 1 else f'-{number}'}.key" for number in count(1))
+    return next((folder / name, descriptor) for name in names if (descriptor := _claim(folder / name)) is not None)
+
+
+def _claim(path: Path) -> int | None:
+    """Return the descriptor that locks a file; None if another endpoint has it, or has just removed it.
+
+    The kernel releases a lock however its process ends (flock(2)): the file of a killed endpoint is free.
+    """
+    create_private_file(path)
+    with ExitStack() as stack:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE_MODE)
+        stack.callback(os.close, descriptor)
+        with suppress(BlockingIOError, FileNotFoundError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                stack.pop_all()
+                return descriptor
+    return None

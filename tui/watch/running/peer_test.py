@@ -1,0 +1,150 @@
+"""One full test of a watched peer: an ordinary run, and the result of the peer that follows from it.
+
+A peer that is down, refuses, or breaks off has a result as well: a failure with its reason.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ....engine.model.errors import LinkgaugeError
+from ....engine.model.events import Reason
+from ....engine.model.plan import SECOND_NS
+from ....engine.near.connect import open_far_end
+from ....engine.results.measured_result import MeasuredResult
+from ....engine.results.run_log import RunLog
+from ....engine.results.run_result import RunResult
+from ....presets.auto_select import AUTO
+from ....presets.catalog import Catalog
+from ....watch.events import CheckResult, CheckVerdict, Metric
+from ....watch.watch_plan import WatchedPeer
+from ...session.credentials import with_access
+from ...session.preset_choice import choose_preset, with_sending_rate
+from ...session.run_session import RunSession, open_run_session
+from ...session.run_spec import Judging, Record, RunSpec
+
+_MARGIN_S: Final = 90.0  # to connect, to log in by ssh, to start workers, to wait for the last samples
+_STOPPED: Final = "the watch was ended"
+_GIGABYTE: Final = 1e9
+_MOST_LOST: Final = 0.999
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchContext:
+    """What all tests of a watch share: the run log, the presets, the group of the runs."""
+
+    log: RunLog
+    catalog: Catalog
+    group: str
+
+
+class PeerTest:
+    """One test. Call `carry_out` once; `stop` may come at any time."""
+
+    def __init__(self, watched: WatchedPeer, context: WatchContext, run_id: str) -> None:
+        self._watched, self._context, self.run_id = watched, context, run_id
+        self._session: RunSession | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """End the test in order. The part that it has measured is in the run log and does not count."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        if self._session is not None:
+            self._session.stop(Reason.INTERRUPTED, _STOPPED)
+        elif self._task is not None:
+            self._task.cancel()
+
+    async def carry_out(self) -> CheckResult | None:
+        """Return the result, once its run is in the run log; None if the test was stopped."""
+        if self._is_stopped:
+            return None
+        self._task = asyncio.current_task()
+        deadline_s = (self._watched.plan.duration_ns or 0) / SECOND_NS + _MARGIN_S
+        try:
+            async with asyncio.timeout(deadline_s):
+                result = await self._measure()
+        except asyncio.CancelledError:
+            if not self._is_stopped:
+                raise
+            return None
+        except LinkgaugeError as error:
+            _log.debug("check %s of %s: %r", self.run_id, self._watched.name, error)
+            result = CheckResult(CheckVerdict.FAILED, detail=str(error))
+        except TimeoutError:
+            detail = f"{self._watched.peer} did not end its test within {deadline_s:g} s"
+            result = CheckResult(CheckVerdict.FAILED, detail=detail)
+        return None if self._is_stopped else result
+
+    def _spec(self) -> RunSpec:
+        """Return the run that the plan of the watch asks for. Raises UnknownPreset."""
+        watched, context = self._watched, self._context
+        preset = None
+        if watched.preset is not None:
+            preset = context.catalog if watched.preset == AUTO else context.catalog.find(watched.preset)
+        return RunSpec(
+            watched.plan,
+            watched.peer,
+            Judging(preset=preset, pass_percent=watched.pass_percent, is_rate_expected=True),
+            Record(label=watched.name, group=context.group, run_id=self.run_id),
+            sending_rate=watched.plan.settings.rate_bit_s,
+        )
+
+    async def _measure(self) -> CheckResult:
+        """Carry out the run. Raises LinkgaugeError if there is none."""
+        watched, context = self._watched, self._context
+        async with open_far_end(with_access(watched.peer)) as far:
+            known = far if watched.peer.ssh else watched.peer
+            spec = await choose_preset(self._spec(), known)
+            if not spec.plan.settings.searches_rate:
+                spec = await with_sending_rate(spec, known)
+            async with open_run_session(spec, log=context.log, far_end=far) as session:
+                self._session = session
+                if self._is_stopped:
+                    session.stop(Reason.INTERRUPTED, _STOPPED)
+                async for _event in session:
+                    pass
+            outcome = session.outcome
+        if outcome is None:  # the recorder closes every run
+            return CheckResult(CheckVerdict.FAILED, detail="the run has no end", run_id=self.run_id)
+        return result_of_run(outcome.result, self.run_id)
+
+
+def result_of_run(run: RunResult, run_id: str) -> CheckResult:
+    """Return the result of a peer from the result of its run, which has just ended or is stored."""
+    cost = 0 if run.total is None else _payload_bytes(run, run.total)
+    if not run.reason.is_regular or run.total is None or not run.total.bytes:
+        text = "no payload arrived" if run.total is not None else "nothing was measured"
+        detail = text if run.reason.is_regular else run.detail or "the run did not finish"
+        return CheckResult(CheckVerdict.FAILED, cost, detail=detail, run_id=run_id)
+    return CheckResult(
+        CheckVerdict.of_run(run.verdict),
+        cost,
+        tuple(_figures(run, run.total)),
+        run.worst_percent,
+        run.why[0] if run.why else None,
+        run_id=run_id,
+    )
+
+
+def _figures(run: RunResult, total: MeasuredResult) -> Iterator[tuple[Metric, float]]:
+    is_stream = total.transactions_s is None
+    goodput = total.bit_s if is_stream else total.transactions_s
+    if goodput is not None:
+        yield Metric.GOODPUT_BIT_S, goodput
+    if total.loss is not None:
+        yield Metric.LOSS, total.loss
+    if run.retransmits is not None and is_stream and not total.is_datagrams and total.bytes:
+        yield Metric.RETRANSMITS, run.retransmits / (total.bytes / _GIGABYTE)
+
+
+def _payload_bytes(run: RunResult, total: MeasuredResult) -> int:
+    """Return the payload that a run has sent. The warm-up is not counted: its payload is taken at the same rate."""
+    measured = (total.bytes or 0) / (1 - min(total.loss or 0, _MOST_LOST))
+    seconds = total.seconds or 0
+    return round(measured * (1 + run.warmup_s / seconds)) if seconds > 0 else round(measured)

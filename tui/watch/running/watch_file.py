@@ -1,0 +1,335 @@
+"""The file of a watch: TOML with a table `[watch]`, one `[[peer]]` for each peer, and `[notify]`.
+
+Values are written as on the command line: `seconds = 10`, `every = "1h"`, `rate = "100M"`. `[watch.defaults]` has
+keys for every peer. `packaging/watch.example.toml` shows all of it. Keys and passwords do not belong into the file:
+they come from the same place as those of every peer (credentials.py).
+
+Every error names the file, the place (`peer[2].every` is in the second `[[peer]]`), the problem and the remedy.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+from ....engine.model.errors import PlanError, UnknownPreset, UsageError, explain_os_error, make_printable
+from ....engine.model.ip_address import IpVersion
+from ....engine.model.peer import Peer
+from ....engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
+from ....engine.model.workload import Workload, all_workloads, workload_named
+from ....presets.auto_select import AUTO
+from ....presets.catalog import Catalog
+from ....watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
+from ...words import parsing
+
+MAX_FILE_BYTES: Final = 1 << 20
+_MOST_SHOWN: Final = 60  # characters of a wrong value
+_NONE: Final = "none"
+_SECRETS: Final = ("key", "password", "secret", "token", "fingerprint")
+_SIZE_REMEDY: Final = 'give a size such as "500M" or "50G"'
+
+
+def _name(text: str) -> str:
+    return text
+
+
+def _preset(text: str) -> str | None:
+    return None if text == _NONE else text
+
+
+def _time(least: str) -> Callable[[str], int]:
+    return lambda text: parsing.time_ns(text, "", f'give a time such as "{least}", "10m" or "24h"')
+
+
+def _probe_every(text: str) -> int | None:
+    return None if text == _NONE else _time("30s")(text)
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise PlanError("", repr(text), 'give a share of the period such as 0.1 or "10%"') from None
+
+
+def _budget(text: str) -> int:
+    try:
+        return parsing.message_bytes(text, "")
+    except PlanError as error:
+        raise PlanError("", error.value, _SIZE_REMEDY) from None
+
+
+def _workload(text: str) -> Workload:
+    try:
+        return workload_named(text)
+    except ValueError:
+        raise PlanError("", repr(text), f"give {', '.join(all_workloads())}") from None
+
+
+def _choice(kind: type[Direction] | type[Mode]) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            raise PlanError("", repr(text), f"give {', '.join(kind)}") from None
+
+    return parse
+
+
+def _rate(text: str) -> int | None:
+    return None if text == "max" else parsing.rate_bit_s(text)
+
+
+def _integer(remedy: str) -> Callable[[str], int]:
+    return lambda text: parsing.integer(text, "", remedy)
+
+
+def _ip_version(text: str) -> IpVersion:
+    if text not in {"4", "6"}:
+        raise PlanError("", text, "give 4 or 6")
+    return 4 if text == "4" else 6
+
+
+_Parser = Callable[[str], Any]
+
+
+# The parser of each key's text. A number in the file is text as well; only `bool` is not.
+_OPTIONS: Final[Mapping[str, _Parser]] = {
+    "preset": _preset,
+    "pass": parsing.pass_percent,
+    "every": _time("30s"),
+    "probe_every": _probe_every,
+    "jitter": _share,
+    "retests": _integer("give 0 to 10"),
+    "retest_after": _time("30s"),
+    "budget": _budget,
+    "seconds": parsing.duration_ns,
+    "warmup": lambda text: None if text == "auto" else parsing.time_ns(text, "", "give auto, or seconds such as 1"),
+    "workload": _workload,
+    "direction": _choice(Direction),
+    "sessions": parsing.sessions,
+    "window": parsing.window_bytes,
+    "rate": _rate,
+    "bytes": parsing.bytes_limit,
+    "datagram": parsing.datagram_bytes,
+    "request": lambda text: parsing.message_bytes(text, ""),
+    "response": lambda text: parsing.message_bytes(text, ""),
+    "burst": _integer("give 1 to 1024 requests"),
+    "mode": _choice(Mode),
+    "workers": _integer("give 1 to 64"),
+    "congestion": _name,
+    "mss": _integer("give bytes, such as 1448"),
+    "dscp": _integer("give 0 to 63 (RFC 2474)"),
+    "nodelay": bool,
+    "ip": _ip_version,
+    "source": _name,
+    "device": _name,
+}
+_PEER: Final[Mapping[str, _Parser]] = {"name": _name, "address": parsing.peer, **_OPTIONS}
+_WATCH: Final[Mapping[str, _Parser]] = {"name": _name, "budget": _budget}
+
+
+def read_watch_file(path: Path, presets: Catalog | None = None) -> WatchPlan:
+    """Return the watch that a file describes.
+
+    Args:
+        path: the file.
+        presets: the known presets; None leaves the names of presets unchecked.
+
+    Raises:
+        PlanError, UsageError, UnknownPreset: the file cannot be read, or a value of it is wrong.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {explain_os_error(error)}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise UsageError(f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB; is it the file of a watch?")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text; is it the file of a watch?") from error
+    return parse_watch(text, path, presets)
+
+
+def parse_watch(text: str, path: Path, presets: Catalog | None = None) -> WatchPlan:
+    """Return the watch that a text describes. Without a name it takes the file's, which errors name too.
+
+    Raises as `read_watch_file` does.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path} is not TOML: {make_printable(str(error))}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read: a number or a nesting in it is too large") from error
+    return _WatchReader(str(path), presets).read(document, path.name.removesuffix(".toml"))
+
+
+class _WatchReader:
+    """Reads one document. `_file` begins every error."""
+
+    def __init__(self, file: str, presets: Catalog | None) -> None:
+        self._file = file
+        self._presets = presets
+
+    def read(self, document: dict[str, Any], file_name: str) -> WatchPlan:
+        self._check_keys(document, "", ("watch", "peer", "notify"))
+        watch = dict(self._table(document.get("watch", {}), "watch"))
+        defaults = self._values(watch.pop("defaults", {}), "watch.defaults", _OPTIONS)
+        own = self._values(watch, "watch", _WATCH, also=("defaults",))
+        tables = document.get("peer", [])
+        if not isinstance(tables, list) or not tables:
+            raise UsageError(f"{self._file}: no [[peer]]; give one for each peer, with an address")
+        peers = [
+            self._peer(self._values(table, place, _PEER), defaults, place)
+            for number, table in enumerate(cast("list[object]", tables), 1)
+            for place in (f"peer[{number}]",)
+        ]
+        notify = self._notify(document.get("notify", {}))
+        return self._made(
+            "", lambda: WatchPlan(own.get("name", file_name), tuple(peers), notify, own.get("budget"))
+        )
+
+    def _peer(self, values: dict[str, Any], defaults: dict[str, Any], place: str) -> WatchedPeer:
+        if "address" not in values:
+            raise UsageError(f'{self._file}: {place} has no address; give address = "HOST" or "HOST:PORT"')
+        merged = {**defaults, **values}
+        address: Peer = self._made(f"{place}.", lambda: values["address"].over_ip(merged.get("ip")))
+        name = merged.get("name", address.host)
+        preset = merged.get("preset", AUTO)
+        if self._presets is not None and preset not in {None, AUTO}:
+            self._check_preset(preset, place)
+        known = WatchedPeer.__dataclass_fields__
+        return self._made(
+            f"{place}.",
+            lambda: WatchedPeer(
+                name,
+                address,
+                _plan(merged),
+                preset,
+                merged.get("pass", known["pass_percent"].default),
+                _timing(merged),
+                merged.get("budget"),
+            ),
+        )
+
+    def _check_preset(self, preset: str, place: str) -> None:
+        try:
+            if self._presets is not None:
+                self._presets.find(preset)
+        except UnknownPreset as error:
+            raise UsageError(f"{self._file}: {place}.preset: {error}") from error
+
+    def _notify(self, table: object) -> Notify:
+        values = self._table(table, "notify")
+        self._check_keys(values, "notify", ("exec", "webhook"))
+        command: object = values.get("exec", [])
+        webhook = values.get("webhook")
+        words = cast("list[object]", command) if isinstance(command, list) else [None]
+        program = tuple(word for word in words if isinstance(word, str))
+        if len(program) < len(words) or ("exec" in values and not any(program[:1])):
+            remedy = 'give a program and its arguments: exec = ["/usr/local/bin/tell", "--all"]'
+            raise PlanError(f"{self._file}: notify.exec", _shown(values["exec"]), remedy)
+        if webhook is not None and not isinstance(webhook, str):
+            raise PlanError(f"{self._file}: notify.webhook", _shown(webhook), "give an http:// or https:// address")
+        return self._made("notify.", lambda: Notify(program, webhook))
+
+    def _values(
+        self, table: object, place: str, parsers: Mapping[str, _Parser], also: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """Return the parsed values of a table, by key."""
+        members = self._table(table, place)
+        self._check_keys(members, place, (*parsers, *also))
+        return {key: self._value(value, f"{place}.{key}", parsers[key]) for key, value in members.items()}
+
+    def _value(self, value: object, place: str, parse: _Parser) -> Any:
+        if parse is bool:
+            if isinstance(value, bool):
+                return value
+            raise PlanError(f"{self._file}: {place}", _shown(value), "give true or false")
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise PlanError(f"{self._file}: {place}", _shown(value), "give a text or a number")
+        text = value if isinstance(value, str) else f"{value:.15g}" if isinstance(value, float) else str(value)
+        try:
+            return parse(text)
+        except PlanError as error:
+            raise PlanError(f"{self._file}: {place}", error.value[:_MOST_SHOWN], error.allowed) from error
+
+    def _table(self, value: object, place: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise PlanError(f"{self._file}: {place}", _shown(value), f"give a table: [{place}]")
+        return cast("dict[str, Any]", value)
+
+    def _check_keys(self, table: Mapping[str, Any], place: str, known: tuple[str, ...]) -> None:
+        for key in table:
+            if key in known:
+                continue
+            where = f"{self._file}: {place}{'.' if place else ''}{make_printable(key[:40])}"
+            if any(word in key.lower() for word in _SECRETS):
+                raise UsageError(
+                    f"{where}: keys and passwords do not belong into this file; put a line `PEER KEY` into the file"
+                    " `keys` of the configuration directory, which only you may read"
+                )
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
+            raise UsageError(f"{where} is not known; {hint}")
+
+    def _made(self, place: str, make: Callable[[], Any]) -> Any:
+        """Return the result of `make`. A PlanError of its checks gets the file and the place."""
+        try:
+            return make()
+        except PlanError as error:
+            # Remedies name options of the command line. Here the same words are keys.
+            allowed = error.allowed.replace("--", "")
+            raise PlanError(f"{self._file}: {place}{error.field}", error.value[:_MOST_SHOWN], allowed) from error
+
+
+def _plan(values: Mapping[str, Any]) -> Plan:
+    """Return the plan of each test; raise PlanError."""
+    workload: Workload = values.get("workload", Workload.STREAM)
+    rate = values.get("rate")
+    if workload.is_datagram and "rate" not in values:
+        raise PlanError("rate", "none", 'datagrams need a rate; give one such as "100M", or "max"')
+    direction = values.get("direction", Direction.OUT)
+    settings = Settings(
+        direction,
+        values.get("sessions", 1),
+        values.get("window"),
+        rate if workload.is_datagram else None,
+        values.get("datagram"),
+    )
+    options = {key: values[key] for key in ("congestion", "dscp", "nodelay", "source", "device") if key in values}
+    return Plan(
+        settings,
+        workload,
+        values.get("seconds", 10 * SECOND_NS),
+        warmup_ns=values.get("warmup"),
+        warmup_auto="warmup" in values and values["warmup"] is None,
+        mode=values.get("mode"),
+        socket=SocketOptions(mss_bytes=values.get("mss"), **options),
+        workers=values.get("workers"),
+        request_bytes=values.get("request"),
+        response_bytes=values.get("response"),
+        burst=values.get("burst", 1),
+        rate_bit_s=None if workload.is_datagram else rate,
+        bytes_limit=values.get("bytes"),
+    )
+
+
+def _timing(values: Mapping[str, Any]) -> Timing:
+    names = {
+        "every": "check_every_ns",
+        "probe_every": "probe_every_ns",
+        "jitter": "jitter",
+        "retests": "retests",
+        "retest_after": "retest_after_ns",
+    }
+    return Timing(**{field: values[key] for key, field in names.items() if key in values})
+
+
+def _shown(value: object) -> str:
+    """Return a value as an error shows it, in a few characters."""
+    return repr(value)[:_MOST_SHOWN]
