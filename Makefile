@@ -66,7 +66,8 @@ command-files: $(VENV)/dev.stamp
 release-check: $(VENV)/dev.stamp
 	$(BIN)/python packaging/release_check.py
 
-# Wheel, sdist, the endpoint in one file, and their checksums, into dist/.
+# Wheel, sdist, the endpoint in one file, its Debian package, recipes for packagers, and checksums, into dist/.
+# A release gives its address: make dist ARGS="--repository https://HOST/OWNER/linkgauge".
 dist: $(VENV)/dev.stamp
 	$(BIN)/python packaging/dist.py $(ARGS)
 

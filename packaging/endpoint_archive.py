@@ -53,10 +53,10 @@ def find_sources() -> Iterator[tuple[str, Path]]:
                 yield name.replace(".", "/") + suffix, path.resolve()
 
 
-def build_archive() -> bytes:
-    """Return the bytes of the file."""
+def build_archive(shebang: bytes = _SHEBANG) -> bytes:
+    """Return the bytes of the file; the places in it count from the first line on."""
     content = io.BytesIO()
-    content.write(_SHEBANG)
+    content.write(shebang)
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, source in find_sources():
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes(), zipfile.ZIP_DEFLATED)

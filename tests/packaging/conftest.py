@@ -1,12 +1,14 @@
 """The packages that a release consists of, built and installed as a user would, without the network."""
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,32 +16,28 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 150.0
-_BUILD = "import sys; from setuptools import build_meta; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
+REPOSITORY = "https://git.example/linkgauge"
+MODULE = (sys.executable, "-m", "linkgauge")
+_BUILD_WHEEL = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 
 
 def source_files() -> list[Path]:
-    """Return the files of the repository; skip the test where this is not one."""
+    """Return the files of the repository, from which `make dist` builds; skip the test if this is not one."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("git and a clone of the repository are needed")
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout.split("\0")
-    return [Path(name) for name in listed if name and (ROOT / name).is_file()]
+    command = ["git", "ls-files", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
+    return [Path(name) for name in listed.stdout.split("\0") if name]
 
 
-def copy_source(folder: Path) -> Path:
-    """Copy the repository's files, so that building leaves nothing in it."""
-    for name in source_files():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
-    return folder
-
-
-def build(source: Path, kind: str, target: Path) -> Path:
-    """Build a wheel or an sdist of a source tree; return its path."""
-    command = [sys.executable, "-c", _BUILD, f"build_{kind}", str(target)]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+def make_dist(folder: Path, umask: int = 0o022) -> Path:
+    """Carry out what `make dist` does; return the folder with the files."""
+    command = [sys.executable, "packaging/dist.py", "--repository", REPOSITORY, str(folder)]
+    done = subprocess.run(
+        command, cwd=ROOT, umask=umask, capture_output=True, text=True, check=False, timeout=DEADLINE_S
+    )
     assert done.returncode == 0, done.stderr
-    return target / done.stdout.splitlines()[-1]
+    return folder
 
 
 @dataclass(frozen=True)
@@ -60,11 +58,53 @@ class Installed:
         return {**environment_, "PATH": path, "HOME": str(home), "LINKGAUGE_DATA_DIR": str(home / "data")}
 
 
+@dataclass(frozen=True)
+class Remote:
+    """Runs of this tree against an endpoint of a package, with nothing of the user's environment."""
+
+    home: Path
+
+    def measures(self, command: Sequence[str], *options: str) -> bool:
+        """Start an endpoint, test against it, and end it by Ctrl-C; return whether the run has a result."""
+        environment = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+        command = [*command, "--bind", "127.0.0.1", "--port", "0"]
+        with subprocess.Popen(
+            command, cwd=self.home, env=environment, stdout=subprocess.PIPE, text=True
+        ) as endpoint:
+            try:
+                assert endpoint.stdout is not None
+                address = endpoint.stdout.readline().split()[-1]
+                run = subprocess.run(
+                    [*MODULE, "run", address, *options, "--seconds", "0.5", "--json"],
+                    cwd=self.home, env=environment, capture_output=True, text=True, check=False, timeout=DEADLINE_S,
+                )  # fmt: skip
+            finally:
+                endpoint.send_signal(signal.SIGINT)
+        assert run.returncode == 0, run.stderr
+        assert endpoint.returncode == 0
+        return json.loads(run.stdout)["measured"]["total"]["seconds"] > 0
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Remote:
+    """Give runs with a home of their own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Remote(home)
+
+
 @pytest.fixture(scope="session")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder that `make dist` fills."""
+    source_files()  # or skip
+    return make_dist(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="session")
+def sdist(dist: Path) -> Path:
     """Give the sdist."""
-    folder = tmp_path_factory.mktemp("sdist")
-    return build(copy_source(folder / "source"), "sdist", folder)
+    (path,) = dist.glob("*.tar.gz")
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +112,11 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the wheel, built from the sdist."""
     folder = tmp_path_factory.mktemp("wheel")
     shutil.unpack_archive(sdist, folder / "source", filter="data")
-    return build(folder / "source" / sdist.name.removesuffix(".tar.gz"), "wheel", folder)
+    source = folder / "source" / sdist.name.removesuffix(".tar.gz")
+    command = [sys.executable, "-c", _BUILD_WHEEL, str(folder)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert done.returncode == 0, done.stderr
+    return folder / done.stdout.splitlines()[-1]
 
 
 @pytest.fixture(scope="session")

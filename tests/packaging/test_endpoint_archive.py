@@ -1,8 +1,6 @@
 """The endpoint in one file: the same bytes each time, and a remote end with the standard library alone."""
 
-import json
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import DEADLINE_S, ROOT
+from .conftest import DEADLINE_S, MODULE, ROOT, Remote
 
 BASE_PYTHON = f"{sys.base_prefix}/bin/python3"
-MODULE = (sys.executable, "-m", "linkgauge")
 BUILDER = ROOT / "packaging" / "endpoint_archive.py"
 
 
@@ -42,25 +39,11 @@ def test_the_same_sources_make_the_same_bytes(archive: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("python", interpreters())
 @pytest.mark.parametrize("workload", ["stream", "rr", "crr", "udp"])
 def test_it_serves_every_workload_without_any_package(
-    archive: Path, tmp_path: Path, workload: str, python: str
+    archive: Path, remote: Remote, workload: str, python: str
 ) -> None:
     """Its worker processes find their modules in the same file, from any directory."""
-    command = [python, str(archive), "--bind", "127.0.0.1", "--port", "0"]
-    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as endpoint:
-        try:
-            assert endpoint.stdout is not None
-            address = endpoint.stdout.readline().split()[-1]
-            rate = ("--rate", "10M") if workload == "udp" else ()
-            run = subprocess.run(
-                [*MODULE, "run", address, "--workload", workload, *rate, "--seconds", "0.5", "--json"],
-                cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=DEADLINE_S,
-            )  # fmt: skip
-        finally:
-            endpoint.send_signal(signal.SIGINT)
-    assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["measured"]["total"]["seconds"] > 0
-    assert endpoint.returncode == 0
+    rate = ("--rate", "10M") if workload == "udp" else ()
+    assert remote.measures([python, str(archive)], "--workload", workload, *rate)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ def test_the_sdist_has_what_packagers_need(sdist: Path) -> None:
     """Documents, tests, locks and the files of the service, too."""
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {str(path) for path in source_files() if path.parts[0] not in {".ci", ".gitignore", "screenshots"}}
+    unwanted = {".ci", ".github", ".gitignore", "screenshots"}
+    wanted = {str(path) for path in source_files() if path.parts[0] not in unwanted}
     assert wanted <= names
     assert not [name for name in names if "__pycache__" in name]
 
