@@ -112,15 +112,22 @@ def select_preset(
 
 def _check_rates(nics: dict[End, NicInfo | None]) -> None:
     """Raise UnknownLineRate if an end reports no line rate."""
-    silent = [
+    reasons = [
         f"the {end.label} end does not report the interface of the connection"
-        if nic is None
-        else f"{end.label} {nic.name} ({_kind(nic)}) reports no speed"
         for end, nic in nics.items()
-        if nic is None or nic.line_rate_bit_s is None
+        if nic is None
     ]
-    if silent:
-        raise UnknownLineRate(AUTO, ", and ".join(silent), _EXAMPLE)
+    silent = [
+        f"{end.label} {nic.name} ({_kind(nic)})"
+        for end, nic in nics.items()
+        if nic is not None and nic.line_rate_bit_s is None
+    ]
+    if len(silent) > 1:
+        reasons.append(f"neither interface reports a speed: {', '.join(silent)}")
+    elif silent:
+        reasons.append(f"{silent[0]} reports no speed")
+    if reasons:
+        raise UnknownLineRate(", and ".join(reasons), _EXAMPLE)
 
 
 def _kind(nic: NicInfo) -> str:

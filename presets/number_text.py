@@ -1,8 +1,8 @@
-"""Numbers as text: grouping of digits, significant digits, and the rates, sizes and names of sentences.
+"""Numbers as text: the grouping of digits, significant digits and units of the whole project. Pure.
 
-Pure. Digits are grouped in threes with a no-break space: every terminal font has it, and it never breaks a line.
-Gauges and tables pad their numbers (tui/words/numbers.py). Sentences drop trailing zeros, and state rates below
-1 Mb/s in kb/s, and rates from 10 000 Mb/s on in Gb/s.
+Digits are grouped in threes with a no-break space: every terminal font has it, and it never breaks a line. These
+functions are for sentences: trailing zeros are dropped, a rate below 1 Mb/s is in kb/s, and one from 10 000 Mb/s on
+in Gb/s. tui/words/numbers.py builds on them for gauges and tables.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ NBSP: Final = "\u00a0"
 DERIVATION_DIGITS: Final = 1
 LOAD_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both ways"}
 """The directions of the load under which latency was measured."""
-_MIN_GBIT_S_IN_MBIT_S: Final = 10_000
+_MIN_GBIT_S: Final = 9_999_500_000  # 10 000 Mb/s when rounded
 _MIN_MBIT_S: Final = 999_950  # 1 000 kb/s when rounded
 
 
@@ -33,6 +33,11 @@ def is_slow_rate(bit_s: float) -> bool:
     return 0 < bit_s < _MIN_MBIT_S
 
 
+def is_fast_rate(bit_s: float) -> bool:
+    """Return whether a rate is stated in Gb/s: 10 000 Mb/s or more, after rounding."""
+    return bit_s >= _MIN_GBIT_S
+
+
 def format_rate(bit_s: float, decimals: int | None = None) -> str:
     """Return a rate for a sentence: `64.1 kb/s`, `94.15 Mb/s`, `9 415 Mb/s`, `34.13 Gb/s`.
 
@@ -44,7 +49,7 @@ def format_rate(bit_s: float, decimals: int | None = None) -> str:
     mbit_s = bit_s / 1e6
     if decimals is not None:
         return f"{_trimmed(mbit_s, decimals)} Mb/s"
-    if round(mbit_s) >= _MIN_GBIT_S_IN_MBIT_S:
+    if is_fast_rate(bit_s):
         return f"{_trimmed(mbit_s / 1e3, significant_decimals(mbit_s / 1e3))} Gb/s"
     return f"{_trimmed(mbit_s, significant_decimals(mbit_s))} Mb/s"
 

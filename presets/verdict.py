@@ -124,7 +124,8 @@ def judge(
     if summary.plan.has_phases:
         if latency is not None:
             return latency
-        return Verdict("none", f"NO VERDICT: no limit for the latency under load. {_measured_text(summary)}")
+        remedy = "set a limit for the latency under load, with --max-rise or --grade"
+        return Verdict("none", f"NO VERDICT: {remedy}. {_measured_text(summary)}")
     return _judge_run(summary, pass_percent, latency)
 
 

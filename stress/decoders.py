@@ -78,7 +78,7 @@ from linkgauge.tui.session.credentials import parse_pasted_key, parse_pasted_pee
 from linkgauge.tui.session.preferences import FILE_NAME, read_preferences
 from linkgauge.tui.session.stored_run import load_stored_run
 from linkgauge.tui.watch.running.watch_file import read_watch_file
-from linkgauge.tui.words.run_list import run_line
+from linkgauge.tui.words.run_line import run_line
 from linkgauge.watch.event_codec import UnreadEntry, event_text, parse_event, read_events
 from linkgauge.watch.events import (
     ChangeFound,

@@ -75,7 +75,8 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/commands/run": "tests/end_to_end/test_command_line.py, tests/tui/cli/test_main.py",
     "tui/gauges/responsiveness_panel": "tests/tui/run/test_responsiveness.py, and pictures beside it",
     "tui/watch/watch_lines": "tests/tui/watch/test_watch_screen.py, and pictures beside it",
-    "tui/cli/render/runs": "a printer of rows: rows in tests/tui/words/test_comparison.py and test_run_list.py, printed in tests/tui/cli/commands/test_runs.py",
+    "tui/cli/render/runs": "a printer of rows: rows in tests/tui/words/test_comparison.py and test_run_line.py, printed in tests/tui/cli/commands/test_runs.py",
+    "tui/words/table": "data without code; printed in tests/tui/cli/render/test_table.py and tests/tui/report/test_html.py",
     "tui/cli/render/sweep": "a printer of rows: rows in tests/tui/sweep/test_sweep_words.py, printed in tests/tui/cli/commands/test_sweep.py",
 }
 
@@ -122,6 +123,7 @@ SAME_ROLE = {
     "session",
     "summary",
     "sweep",
+    "table",
 }
 
 

@@ -2,8 +2,8 @@
 
 LinkgaugeError
 ├── UsageError               the command line asks for something impossible
-├── PlanError                a plan that cannot be run
 │   └── UnknownLineRate      an end reports no line rate, so that no preset can be selected
+├── PlanError                a plan that cannot be run
 ├── InvalidLimitError        a limit that does not exist, or a value that it cannot have
 ├── InvalidKeyError          a shared key that cannot be used
 ├── TlsError                 a certificate or its key that cannot be used
@@ -155,11 +155,11 @@ class PlanError(LinkgaugeError):
         return f"{self.value} is invalid; {self.allowed}".lstrip()
 
 
-class UnknownLineRate(PlanError):
+class UnknownLineRate(UsageError):
     """A preset cannot be selected: an end reports no line rate. `reason` names it, and no option of a command."""
 
-    def __init__(self, preset: str, reason: str, example: str) -> None:
-        super().__init__("preset", preset, f"{reason}; give the line rate, such as {example}")
+    def __init__(self, reason: str, example: str) -> None:
+        super().__init__(f"{reason}. Name a preset, or give {example}")
         self.reason = reason
 
 

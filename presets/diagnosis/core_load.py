@@ -61,7 +61,7 @@ def describe_core_load(evidence: Evidence, end: EndEvidence, given: tuple[int, .
         else f"; the busiest worker used {format_share(end.busiest_worker)} of a core"
     )
     if end.waiting is not None:
-        worker += f", and one waited {format_share(end.waiting)} of the time for a core"
+        worker += f", and one worker waited for a CPU core {format_share(end.waiting)} of the time"
     return f"core {number} {evidence.tense('is', 'was')} {format_share(core.busy)} busy ({parts}){worker}"
 
 

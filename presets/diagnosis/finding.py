@@ -66,7 +66,7 @@ FindingCode = Literal[
 MIN_CONFIDENCE: Final = 0.5
 """A finding of less confidence names no cause: it is `unexplained`, with the known numbers."""
 
-NOT_IDENTIFIED: Final = "No bottleneck identified."
+NOT_IDENTIFIED: Final = "The cause of the gap was not found."
 
 # A finding of a lower rank explains too little.
 _MIN_RANK: Final = 0.08

@@ -141,9 +141,8 @@ def test_check_auto_needs_a_line_rate_where_no_end_reports_it(command: Callable[
     assert answer.status == 2, answer
     assert answer.out == ""
     for words in (
-        "local left (virtual, veth) reports no speed",
-        "remote right (virtual, veth)",
-        "--line-rate 2.5G",
+        "neither interface reports a speed: local left (virtual, veth), remote right (virtual, veth)",
+        "Name a preset, or give --line-rate 2.5G",
     ):
         assert words in answer.err
 

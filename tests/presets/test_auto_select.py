@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.errors import UnknownLineRate
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Direction, Settings
 from linkgauge.presets.auto_select import PresetSelection, select_preset
@@ -133,7 +133,7 @@ def test_the_error_names_the_end_without_a_speed_and_the_option_that_gives_one(
     catalog: Catalog, near: NicInfo | None, far: NicInfo | None, parts: list[str]
 ) -> None:
     """With an example of how to give it."""
-    with pytest.raises(PlanError) as caught:
+    with pytest.raises(UnknownLineRate) as caught:
         select_preset(catalog, near, far, line_rate_bit_s=None)
     for part in [*parts, "--line-rate 2.5G"]:
         assert part in str(caught.value)
@@ -146,7 +146,7 @@ def test_a_far_end_that_cannot_report_its_interface_leaves_the_choice_to_this_on
     picked = select_preset(catalog, _nic(GBIT_S), None, line_rate_bit_s=None, is_far_unknown=True)
     assert picked.preset.id == "gbe-fd-1500"
     assert any("the local one decides" in warning for warning in picked.warnings)
-    with pytest.raises(PlanError, match="local left"):
+    with pytest.raises(UnknownLineRate, match="local left"):
         select_preset(catalog, VETH, None, line_rate_bit_s=None, is_far_unknown=True)
 
 

@@ -261,8 +261,9 @@ def test_without_a_limit_a_test_of_phases_has_no_verdict_and_says_what_was_measu
     verdict = judge(run_in_phases(Link(steady(23, 1))))
     assert verdict.word == "none"
     assert verdict.text == (
-        "NO VERDICT: no limit for the latency under load. Measured: out 94.1 Mb/s, latency +23.1 ms; "
-        "in 94.1 Mb/s, latency +1 ms; both ways 188.2 Mb/s, latency +24.1 ms."
+        "NO VERDICT: set a limit for the latency under load, with --max-rise or --grade. "
+        "Measured: out 94.1 Mb/s, latency +23.1 ms; in 94.1 Mb/s, latency +1 ms; both ways 188.2 Mb/s, "
+        "latency +24.1 ms."
     )
 
 

@@ -17,20 +17,18 @@ from ...engine.results.json_document import encode
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import new_run_id
 from ...engine.results.run_result import RunResult
-from ...engine.results.summary import Summary
+from ...engine.results.summary import DatagramSummary, Summary
 from ...presets.diagnosis.finding import Finding, finding_figures
 from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.verdict import judge
 from ..words import numbers
-from ..words.datagram_results import delay_rows, loss_rows, udp_text
+from ..words.datagram_results import loss_percent, single_directions, udp_text
 from ..words.iperf3 import source_texts
 from ..words.summary import (
-    ROW_NAMES,
-    cpu_rows,
+    cpu_table,
     other_tests_text,
     plan_text,
-    rate_rows,
-    rate_unit,
+    rate_scale,
     tcp_text,
     warmup_text,
 )
@@ -38,7 +36,6 @@ from ..words.summary import (
 _RANDOM: Final = random.SystemRandom()
 WIDTH: Final = 80
 _NAME_WIDTH: Final = 9
-_PASS_PERCENT: Final = 95.0  # marks only a share of an expected rate, and there is none
 _ASCII: Final = str.maketrans({
     "±": "+-", "µ": "u", "→": "->", "←": "<-", "⇄": "<->", "↔": "<->", "–": "-", "—": "-", "×": "x", "≥": ">=",
     "≤": "<=", "≈": "~", "…": "...", "’": "'", "“": '"', "”": '"', "\u00a0": " ", "\u202f": " ",
@@ -130,8 +127,8 @@ def _rows(summary: Summary, started: Started | None, findings: tuple[Finding, ..
         yield "result", "nothing was measured after the warm-up"
     else:
         yield from _rates(summary)
-        cpu = cpu_rows(summary)[1 if summary.unseen_end is End.NEAR else 0]
-        yield "cpu", f"this server: {cpu.host} of all cores, busiest core {cpu.hottest_core}, {cpu.cost}"
+        _, host, busiest, _, cost = cpu_table(summary).rows[1 if summary.unseen_end is End.NEAR else 0]
+        yield "cpu", f"this server: {host} of all cores, busiest core {busiest}, {cost}"
     if summary.plan.workload.is_datagram:
         yield "udp", udp_text(summary)
     else:
@@ -159,17 +156,24 @@ def iperf3_remedy(remedy: str) -> str:
 
 
 def _rates(summary: Summary) -> Iterator[tuple[str, str]]:
-    unit = rate_unit(summary)
-    for row in rate_rows(summary, _PASS_PERCENT):
-        margin = "" if row.margin == numbers.UNKNOWN else f" {row.margin}"
-        yield ROW_NAMES[row.direction], f"{row.rate} {unit}{margin}{_FLOW_WORDS[row.direction]}, {row.payload}"
+    scale = rate_scale(summary)
+    for direction, measured in summary.measurements:
+        margin = numbers.margin_of_error(
+            None if measured.estimate is None else measured.estimate.half_width_percent
+        )
+        rate = f"{scale.number(measured.bit_s)} {scale.unit} {margin}".rstrip()
+        yield numbers.row_name(direction), f"{rate}{_FLOW_WORDS[direction]}, {numbers.payload(measured.bytes)}"
     yield from (("", text) for text in source_texts(summary))
-    for row in loss_rows(summary):
-        if row.direction is not Direction.DUPLEX:
-            counts = f"{row.sent} sent, {row.lost} lost ({row.loss})"
-            if row.reordered != numbers.UNKNOWN:
-                counts += f", {row.reordered} reordered"
-            yield ROW_NAMES[row.direction], f"{row.packets_s} packets/s, {counts}"
-    for row in delay_rows(summary):
-        most = "" if row.jitter_max == numbers.UNKNOWN else f", {row.jitter_max} at most"
-        yield ROW_NAMES[row.direction], f"jitter {row.jitter}{most}"
+    for direction, measured in summary.measurements:
+        if measured.datagrams is not None and direction is not Direction.DUPLEX:
+            packets = f"{numbers.number(measured.packets_s)} packets/s"
+            yield numbers.row_name(direction), f"{packets}, {_loss_words(measured.datagrams)}"
+    for direction, counted in single_directions(summary):
+        most = "" if counted.jitter_max_ns is None else f", {numbers.latency(counted.jitter_max_ns)} at most"
+        yield numbers.row_name(direction), f"jitter {numbers.latency(counted.jitter_mean_ns)}{most}"
+
+
+def _loss_words(counted: DatagramSummary) -> str:
+    lost = f"{numbers.count(counted.lost)} lost ({loss_percent(counted.lost_percent)})"
+    reordered = "" if counted.reordered is None else f", {numbers.count(counted.reordered)} reordered"
+    return f"{numbers.count(counted.sent)} sent, {lost}{reordered}"

@@ -17,7 +17,7 @@ from ..words import numbers
 from ..words.iperf3 import source_texts, unseen_text
 from ..words.plan import non_default_options_text
 from ..words.responsiveness import grade_text, is_queue_finding, phase_text, share_text
-from ..words.summary import findings_period, headline, period_rows, progress_text, run_facts
+from ..words.summary import findings_period, headline, period_averages, progress_text, run_facts
 
 _GOOD_CODES: Final = frozenset({"at-expected", "no-queue"})
 
@@ -118,18 +118,10 @@ def _outcome_lines(view: CockpitSnapshot, summary: Summary, verdict: Verdict) ->
 
 def _period_lines(view: CockpitSnapshot, summary: Summary) -> list[Content]:
     """Return the average and the settings of each period: `412 Mb/s … 1 session`."""
+    averages = period_averages(summary, view.pass_percent, is_over=view.summary is not None)
     return [
-        Content.assemble(
-            (f"{row.rate:>8}{numbers.NBSP}{row.unit}", "bold"),
-            ""
-            if row.share == numbers.UNKNOWN
-            else f" {row.share:>7}"
-            if view.summary is None
-            else f" {row.verdict}",
-            (f"  {row.settings}", MUTED),
-        )
-        for row in period_rows(summary, view.pass_percent)
-        if row.is_measured
+        Content.assemble((rate, "bold"), f" {verdict}" if verdict else "", (f"  {settings}", MUTED))
+        for rate, verdict, settings in averages
     ]
 
 

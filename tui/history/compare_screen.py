@@ -24,17 +24,13 @@ from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import app_of
 from ..kit.widgets.key_footer import KeyFooter
 from ..session.run_exports import ExportRuns
-from ..session.stored_run import ComparisonTable, StoredRun, compare_stored_runs, rate_points, read_stored_run
+from ..session.stored_run import StoredRun, compare_stored_runs, rate_points, read_stored_run
 from ..words import numbers
-from ..words.comparison import LETTERS, SIGNIFICANCE_MARKS, ComparisonRow, Significance
-from ..words.run_list import RunLine, run_line
+from ..words.comparison import LETTERS, MARKS, MARKS_LEGEND
+from ..words.run_line import RunLine, run_line
+from ..words.table import Table
 
-_LEGEND: Final[dict[Significance, str]] = {
-    "real": "significant",
-    "alike": "not significant",
-    "plain": "not tested",
-}
-_STYLES = {"real": "bold", "alike": "", "plain": MUTED}
+_STYLES: Final = {MARKS[True]: "bold", MARKS[None]: MUTED}
 
 
 class CompareScreen(ActionScreen):
@@ -64,7 +60,7 @@ class CompareScreen(ActionScreen):
         """The runs were read."""
 
         runs: Sequence[StoredRun]
-        comparisons: Sequence[ComparisonTable]
+        comparisons: Sequence[Table]
 
     @dataclass
     class LoadFailed(Message):
@@ -84,13 +80,7 @@ class CompareScreen(ActionScreen):
         yield Static(id="legend", markup=False)
         yield OverlayPlot()
         with VerticalScroll() as differences:
-            marks: dict[Significance, str] = {
-                "real": "significant",
-                "alike": "not significant",
-                "plain": "not tested",
-            }
-            legend = "   ".join(f"{SIGNIFICANCE_MARKS[kind]} {text}" for kind, text in marks.items())
-            differences.border_title = Content(f"differences   {legend}")
+            differences.border_title = Content("   ".join(("differences", *MARKS_LEGEND)))
             yield Static(markup=False)
         yield KeyFooter(self.SCREEN_KIND)
 
@@ -105,7 +95,7 @@ class CompareScreen(ActionScreen):
         self.run_worker(self._load(), exit_on_error=False)
 
     async def _load(self) -> None:
-        def load() -> tuple[list[StoredRun], list[ComparisonTable]]:
+        def load() -> tuple[list[StoredRun], list[Table]]:
             runs = [read_stored_run(self._log, run_id) for run_id in self._run_ids]
             return runs, compare_stored_runs(runs)
 
@@ -122,9 +112,7 @@ class CompareScreen(ActionScreen):
         self.query_one(OverlayPlot).show(Overlay(lines, unit="ms" if has_latency else "Mb/s"))
         legend = [_legend(letter, run_line(run.row)) for letter, run in zip(LETTERS, message.runs, strict=False)]
         self.query_one("#legend", Static).update(Content("\n").join(legend))
-        self.query_one("VerticalScroll Static", Static).update(
-            Content("\n").join(_differences(message.comparisons))
-        )
+        self.query_one("VerticalScroll Static", Static).update(Content("\n").join(_lines(message.comparisons)))
 
     @on(LoadFailed)
     def _show_failure(self, message: LoadFailed) -> None:
@@ -167,28 +155,25 @@ def _legend(letter: str, line: RunLine) -> Content:
     )
 
 
-def _differences(tables: Sequence[ComparisonTable]) -> list[Content]:
-    """Return a section for each run after the first: differences of the plans, then of the figures."""
-    rows = [row for table in tables for row in (*table.plan_rows, *table.figure_rows)]
-    widths = [max((len(getattr(row, name)) for row in rows), default=0) for name in ("name", "first", "second")]
+def _lines(tables: Sequence[Table]) -> list[Content]:
+    """Return the tables below each other, with columns of the same widths."""
+    columns = zip(*(row for table in tables for row in table.rows), strict=True)
+    widths = [max(map(len, cells)) for cells in columns] or [0] * 5
     lines: list[Content] = []
-    for letter, table in zip(LETTERS[1:], tables, strict=False):
-        title = f"{letter} compared with A"
-        lines.append(
-            Content.assemble(
-                (f"{title:<{widths[0] + 2}}  {'A':>{widths[1]}}  {letter:>{widths[2]}}", "bold $text-primary")
-            )
-        )
-        lines += [_line(row, widths) for row in (*table.plan_rows, *table.figure_rows)]
+    for table in tables:
+        _, first, second, _ = (column.title for column in table.columns[1:])
+        head = f"{table.title:<{widths[1] + 2}}  {first:>{widths[2]}}  {second:>{widths[3]}}"
+        lines.append(Content.styled(head, "bold $text-primary"))
+        lines += [_line(row, widths) for row in table.rows]
         lines.append(Content(""))
     return lines[:-1]
 
 
-def _line(row: ComparisonRow, widths: Sequence[int]) -> Content:
-    mark = SIGNIFICANCE_MARKS[row.significance] if row.difference else " "
+def _line(row: Sequence[str], widths: Sequence[int]) -> Content:
+    mark, name, first, second, difference = row
     return Content.assemble(
-        (f"{mark} ", "bold $text-warning" if row.significance == "real" else MUTED),
-        (f"{row.name:<{widths[0]}}  ", MUTED),
-        f"{row.first:>{widths[1]}}  {row.second:>{widths[2]}}  ",
-        (row.difference, _STYLES[row.significance]),
+        (f"{mark or ' '} ", "bold $text-warning" if mark == MARKS[True] else MUTED),
+        (f"{name:<{widths[1]}}  ", MUTED),
+        f"{first:>{widths[2]}}  {second:>{widths[3]}}  ",
+        (difference, _STYLES.get(mark, "")),
     )

@@ -31,16 +31,15 @@ from ..kit.widgets.key_footer import KeyFooter
 from ..kit.widgets.typed_input import Debounce, TextField
 from ..words import numbers
 from ..words.comparison import LETTERS
-from ..words.run_list import run_line
+from ..words.run_line import run_line
 from .compare_screen import CompareScreen
+from .listed_runs import RunLines, RunPage, RunPlace, RunSelection, describe_run, page_around, read_first_page
 from .run_detail import RunDetail
-from .run_pages import RunPage, RunPlace, page_around, read_first_page
-from .run_selection import RunLines, RunSelection, describe_run
 from .run_table import RunList, RunTable
 
 _log = logging.getLogger(__name__)
 
-# Typing and cursor moves are drawn first; the list and the details follow once the person pauses.
+# Typing and cursor moves are drawn first; the list and the details follow once the user pauses.
 _FILTER_AFTER_S: Final = 0.04
 _DETAIL_AFTER_S: Final = 0.04
 _LISTED_DELETIONS: Final = 6

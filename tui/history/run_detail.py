@@ -14,7 +14,7 @@ from ..kit.drawing.styled_lines import first_fit
 from ..kit.drawing.styles import MUTED
 from ..kit.widgets.typed_input import TextField
 from ..words import numbers
-from ..words.run_list import RunLine
+from ..words.run_line import RunLine
 
 
 class RunDetail(VerticalScroll):
@@ -38,7 +38,7 @@ class RunDetail(VerticalScroll):
 
     @dataclass
     class Edited(Message):
-        """A person has entered the label or note of these runs."""
+        """The user has entered the label or note of these runs."""
 
         run_ids: Sequence[str]
         field_name: str

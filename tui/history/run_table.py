@@ -15,8 +15,8 @@ from ..kit.drawing.styled_lines import table_cell
 from ..kit.drawing.styles import MUTED, VERDICT_STYLES
 from ..kit.widgets.scroll_views import CursorList
 from ..words import numbers
-from ..words.run_list import RunLine, short_peers
-from .run_selection import RunLines
+from ..words.run_line import RunLine, short_peers
+from .listed_runs import RunLines
 
 MARK: Final = "◆"
 _ROOMY: Final = 110

@@ -24,7 +24,7 @@ from ..kit.widgets.key_footer import KeyFooter
 from ..session.stored_run import StoredRun, read_stored_run
 from ..words import numbers
 from ..words.responsiveness import phases_text
-from ..words.run_list import run_line
+from ..words.run_line import run_line
 from .run_detail import RunDetail
 
 

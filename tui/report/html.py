@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ... import __version__
+from ...engine.host.saved_files import write_atomically
+from ...engine.model.errors import RunLogError
+from ..words.table import Strong
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -24,4 +27,17 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.tests["strong"] = _is_strong
     return environment.get_template(template).render(values, version=__version__)
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page in one step. Raises RunLogError."""
+    try:
+        write_atomically(path, page)
+    except OSError as error:
+        raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _is_strong(value: Any) -> bool:
+    return isinstance(value, Strong)

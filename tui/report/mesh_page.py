@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...engine.host.saved_files import write_atomically
-from ...engine.model.errors import LinkgaugeError, RunLogError
+from ...engine.model.errors import LinkgaugeError
 from ...engine.results.run_log import RunLog
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Cell
@@ -29,9 +28,14 @@ from ..mesh.mesh_words import (
 from ..mesh.stored_mesh import find_mesh, load_matrix
 from ..session.storage import data_dir
 from ..words import numbers
-from .html import render
+from ..words.table import Column, Table
+from .html import render, write_page
 
-_COLUMNS: Final = ("from", "to", "result", "of expected", "beside others", "why", "run")
+_COLUMNS: Final = (
+    Column("from", is_text=True),
+    *map(Column, ("to", "result", "of expected", "beside others", "why")),
+    Column("run", is_text=True),
+)
 _CLASSES: Final = {
     CellState.PASS: "good",
     CellState.SHORT: "slow",
@@ -89,13 +93,9 @@ def write_mesh_report(
         map_columns=list(range(1, len(order) + 1)),
         map_rows=[_map_row(matrix, scale, order, number) for number in range(len(order))],
         legend=legend(scale, spec.pass_percent),
-        columns=_COLUMNS,
-        rows=[_cells(figure) for _, figure in sorted(matrix.figures.items())],
+        results=Table(_COLUMNS, [_cells(figure) for _, figure in sorted(matrix.figures.items())]),
     )
-    try:
-        write_atomically(path, page)
-    except OSError as error:
-        raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
+    write_page(path, page)
 
 
 def _description(spec: MeshSpec, matrix: MeshMatrix) -> str:

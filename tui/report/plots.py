@@ -1,6 +1,6 @@
 """The plots of runs and sweeps, drawn by matplotlib as SVG elements for a page.
 
-matplotlib takes a second to load: import this module only where a report is made.
+matplotlib takes a second to load: import this module only to make a report.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-# It reads settings from the current directory, where another user may have put some: they could have it run LaTeX.
+# It reads settings from the current directory, which may be another user's: they could make it run LaTeX.
 with contextlib.chdir(Path(__file__).parent):
     # Without a home its cache is temporary: no news for the user.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
@@ -212,7 +212,7 @@ def _load_marks(points: Sequence[ResponsivenessPoint]) -> list[ChangeMark]:
 
 
 def _scaled(values: Sequence[float | None]) -> list[float]:
-    """Return bits per second in Mb/s, nanoseconds in ms; nothing is drawn where a value is unknown."""
+    """Return bits per second in Mb/s, nanoseconds in ms; an unknown value is not drawn."""
     return [float("nan") if value is None else value / 1e6 for value in values]
 
 

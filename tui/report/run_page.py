@@ -1,7 +1,7 @@
 """The report of runs: one HTML page that loads nothing else. Several runs are compared first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,46 +17,42 @@ from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..session.stored_run import StoredRun, compare_stored_runs, load_stored_run
 from ..words import numbers
-from ..words.comparison import LETTERS, SIGNIFICANCE_MARKS, ComparisonRow
+from ..words.comparison import LETTERS, MARKS_LEGEND
 from ..words.datagram_results import (
-    DELAY_COLUMNS,
-    LossRow,
     capacity_texts,
-    delay_rows,
+    delay_table,
     loss_percent,
-    loss_rows,
+    loss_table,
     run_losses,
     udp_text,
 )
 from ..words.iperf3 import host_text, source_sentences
 from ..words.plan import core_affinity_text
-from ..words.responsiveness import LOAD_COLUMNS, load_rows, result_facts, share_text, split_findings
-from ..words.run_list import run_line
+from ..words.responsiveness import load_table, result_facts, share_text, split_findings
+from ..words.run_line import run_line
 from ..words.summary import (
-    LATENCY_COLUMNS,
-    ROW_NAMES,
     Headline,
-    RateRow,
-    cpu_rows,
+    cpu_table,
     findings_period,
     headline,
     other_tests_text,
-    period_rows,
+    period_table,
     plan_text,
-    probe_rows,
-    rate_rows,
-    rate_unit,
+    probe_table,
+    rate_table,
     tcp_text,
-    transaction_rows,
+    transaction_table,
     transfer_text,
     warmup_text,
 )
+from ..words.table import Column, Table
 from .html import render
 
 MAX_RUNS: Final = len(LETTERS)
 _MAX_SESSIONS: Final = 128
-_SESSION_COLUMNS: Final = ("session", "Mb/s while open", "MiB", "retransmits", "median RTT")
-_DATAGRAM_SESSION_COLUMNS: Final = ("session", "Mb/s while open", "MiB", "loss", "jitter")
+_ANY_SESSION: Final = (Column("session", is_text=True), Column("Mb/s while open"), Column("MiB"))
+_SESSION_COLUMNS: Final = (*_ANY_SESSION, Column("retransmits"), Column("median RTT"))
+_DATAGRAM_SESSION_COLUMNS: Final = (*_ANY_SESSION, Column("loss"), Column("jitter"))
 _METHOD: Final = (
     "Rates are payload: bytes that the receiving application got, by the receiver's clock.",
     "Mb is 1\u00a0000\u00a0000 bits, MiB 1\u00a0048\u00a0576 bytes; – is unknown, 0 was measured.",
@@ -82,12 +78,11 @@ _MODES: Final = {
     Mode.RATE: "Datagrams went to and from the kernel in groups, so that jitter and delays are those of groups.",
     Mode.QUALITY: "Each datagram was sent on its own, and has the time at which the kernel received it.",
 }
-_Rows = Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _FindingView:
-    """A finding as the page prints it; `remedy` is empty where there is nothing to do."""
+    """A finding as the page prints it; `remedy` is empty if there is nothing to do."""
 
     text: str
     evidence: str
@@ -97,12 +92,12 @@ class _FindingView:
 
 @dataclass(frozen=True, slots=True)
 class _ComparisonView:
-    """The values of a comparison for the template: `tables` has the letter and the rows of each other run."""
+    """The values of a comparison for the template: `tables` has one for each other run."""
 
     title: str
     legend: Sequence[tuple[str, str]]
     plot: str
-    tables: Sequence[tuple[str, Sequence[ComparisonRow]]]
+    tables: Sequence[Table]
     note: str
 
 
@@ -127,10 +122,6 @@ def render_report(history: RunLog, rows: Sequence[RunRecord]) -> str:
         title=title,
         comparison=None if is_single else _comparison_view(runs),
         runs=[_run_view(run, "" if is_single else letter) for letter, run in zip(LETTERS, runs, strict=False)],
-        latency_columns=LATENCY_COLUMNS,
-        load_columns=LOAD_COLUMNS,
-        delay_columns=tuple(f"delay {name}" for name in DELAY_COLUMNS),
-        marks=SIGNIFICANCE_MARKS,
     )
 
 
@@ -143,31 +134,26 @@ def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
     load = summary.responsiveness
     is_mixed = summary.plan.has_phases  # the sums of several loads are no figures of any
     is_datagram = summary.plan.workload.is_datagram
-    sessions = list(_session_rows(run.readings.traces, is_datagram=is_datagram))
+    sessions = _session_table(run.readings.traces, is_datagram=is_datagram)
     return {
         "title": f"{letter}  {name}".strip(),
         "subtitle": f"{line.when} UTC, run {line.run_id}" if line.started_utc else f"run {line.run_id}",
         "first": first,
         "verdict_text": first.text[:1].upper() + first.text[1:],
-        "rate_unit": rate_unit(summary),
-        "rates": [] if is_mixed else _named(rate_rows(summary, DEFAULT_PASS_PERCENT)),
-        "periods": _period_cells(summary) if len(summary.periods) > 1 and not is_mixed else [],
+        "rates": [] if is_mixed else list(_rate_tables(summary)),
         "findings": [_finding_view(finding) for finding in findings],
         "findings_title": _findings_title(first, summary),
         "load_title": _load_title(load),
-        "loads": [] if load is None else [(row.name, *row.cells) for row in load_rows(load)],
+        "loads": [] if load is None else [load_table(load)],
         "load_facts": [] if load is None else result_facts(load),
         "queue_findings": [_finding_view(finding) for finding in queue_findings],
-        "losses": _named(loss_rows(summary)),
+        "losses": [loss_table(summary)],
         "loss_places": [*(f"capacity {text}" for text in capacity_texts(summary)), *run_losses(summary)],
-        "delays": [
-            (_row_name(row.direction), row.jitter, row.jitter_max, *row.delays) for row in delay_rows(summary)
-        ],
-        "latencies": [] if is_mixed else list(_latency_cells(summary)),
-        "cpu": [astuple(row) for row in cpu_rows(summary)],
-        "sessions": sessions[:_MAX_SESSIONS],
-        "session_columns": _DATAGRAM_SESSION_COLUMNS if is_datagram else _SESSION_COLUMNS,
-        "hidden_sessions": max(0, len(sessions) - _MAX_SESSIONS),
+        "delays": [delay_table(summary)],
+        "latencies": [] if is_mixed else list(_latency_tables(summary)),
+        "cpu": [cpu_table(summary)],
+        "sessions": [replace(sessions, rows=sessions.rows[:_MAX_SESSIONS])],
+        "hidden_sessions": max(0, len(sessions.rows) - _MAX_SESSIONS),
         "tcp": "" if is_datagram else tcp_text(summary),
         "udp": udp_text(summary),
         "transfer": "" if is_mixed else transfer_text(summary),
@@ -180,7 +166,7 @@ def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
 
 
 def _plots(run: StoredRun) -> dict[str, str]:
-    """Return the plots of a run; one is empty where there is nothing to draw."""
+    """Return the plots of a run; one is empty if there is nothing to draw."""
     from . import plots
 
     traces, is_drawn = run.readings.traces, bool(run.readings.elapsed_ns)
@@ -198,29 +184,16 @@ def _load_title(load: Responsiveness | None) -> str:
     return title if load is None or load.grade is None else f"{title}: {load.grade}"
 
 
-def _row_name(direction: Direction) -> str:
-    return f"{numbers.arrow(direction)} {ROW_NAMES[direction]}"
+def _rate_tables(summary: Summary) -> Iterator[Table]:
+    yield rate_table(summary, DEFAULT_PASS_PERCENT)
+    if len(summary.periods) > 1:
+        yield period_table(summary, DEFAULT_PASS_PERCENT)
 
 
-def _named(rows: Sequence[RateRow | LossRow]) -> _Rows:
-    """Return the rows of directions, each with its name."""
-    return [(_row_name(row.direction), *astuple(row)[1:]) for row in rows]
-
-
-def _period_cells(summary: Summary) -> _Rows:
-    rows = period_rows(summary, DEFAULT_PASS_PERCENT)
-    return [
-        (f"{number}. {row.settings}", row.out, row.in_, row.expected, row.verdict, row.source)
-        for number, row in enumerate(rows, start=1)
-    ]
-
-
-def _latency_cells(summary: Summary) -> Iterator[tuple[str, ...]]:
-    for row in transaction_rows(summary):
-        yield _row_name(row.direction), row.per_second, *row.latency
-    for probe in () if summary.probe is None else probe_rows(summary.probe):
-        if probe.is_measured:
-            yield "under load" if probe.is_loaded else "idle", probe.per_second, *probe.latency
+def _latency_tables(summary: Summary) -> Iterator[Table]:
+    yield transaction_table(summary)
+    if summary.probe is not None:
+        yield probe_table(summary.probe)
 
 
 def _finding_view(finding: Finding) -> _FindingView:
@@ -240,8 +213,9 @@ def _findings_title(first: Headline, summary: Summary) -> str:
     return f"{title} ({period})" if period else title
 
 
-def _session_rows(traces: Traces, *, is_datagram: bool) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each session, in the order of directions and numbers: its part of the measured time."""
+def _session_table(traces: Traces, *, is_datagram: bool) -> Table:
+    """Return a row for each session, in the order of directions and numbers: its part of the measured time."""
+    rows: list[tuple[str, ...]] = []
     order = list(Direction)
     sessions = traces.session_sums.sessions.items()
     for key, total in sorted(sessions, key=lambda item: (order.index(item[0][0]), item[0][1])):
@@ -253,7 +227,8 @@ def _session_rows(traces: Traces, *, is_datagram: bool) -> Iterator[tuple[str, .
         else:
             last = numbers.count(total.retransmits), numbers.round_trip(total.rtt_us)
         name = f"{numbers.arrow(direction)} {number}"
-        yield name, numbers.mbit(total.bit_s), numbers.number(total.mib, 1), *last
+        rows.append((name, numbers.mbit(total.bit_s), numbers.number(total.mib, 1), *last))
+    return Table(_DATAGRAM_SESSION_COLUMNS if is_datagram else _SESSION_COLUMNS, rows)
 
 
 def _details(run: StoredRun) -> list[tuple[str, str]]:
@@ -325,17 +300,12 @@ def _comparison_view(runs: Sequence[StoredRun]) -> _ComparisonView:
     from . import plots
 
     named = list(zip(LETTERS, runs, strict=False))
-    marks = SIGNIFICANCE_MARKS
     return _ComparisonView(
         title=f"{numbers.quantity(len(runs), 'run')} compared",
         legend=[(letter, _legend_text(run)) for letter, run in named],
         plot=plots.overlay(named),
-        tables=[
-            (letter, (*table.plan_rows, *table.figure_rows))
-            for letter, table in zip(LETTERS[1:], compare_stored_runs(runs), strict=False)
-        ],
-        note=f"{marks['real']} significant, {marks['alike']} not significant, {marks['plain']} not tested. "
-        "Significant means: with 95 % confidence.",
+        tables=compare_stored_runs(runs),
+        note=f"{', '.join(MARKS_LEGEND)}. Significant means: with 95 % confidence.",
     )
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ...engine.host.saved_files import write_atomically
-from ...engine.model.errors import LinkgaugeError, RunLogError
+from ...engine.model.errors import LinkgaugeError
 from ...engine.results.counter_sums import percent_of
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
@@ -29,12 +28,11 @@ from ..sweep.sweep_words import (
 )
 from ..words import numbers
 from ..words.summary import margin_cell
-from .html import render
+from ..words.table import Column, Table
+from .html import render, write_page
 
-_COLUMNS: Final = (
-    *AXIS_NAMES.values(),
-    *("Mb/s", "±", "of expected", "CPU local", "CPU remote", "retransmits", "RTT", "run"),
-)
+_FIGURES: Final = ("Mb/s", "± 95 %", "of expected", "CPU local", "CPU remote", "retransmits", "RTT", "run")
+_COLUMNS: Final = (Column("direction", is_text=True), *map(Column, (*list(AXIS_NAMES.values())[1:], *_FIGURES)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +58,9 @@ def write_sweep_report(
         description=_description(sweep, results),
         conclusions=list(_conclusions(sweep, results, failures)),
         grids=list(_grid_views(sweep, results)),
-        columns=_COLUMNS,
-        rows=[_cells(result) for result in sort_results(sweep, results)],
+        results=Table(_COLUMNS, [_cells(result) for result in sort_results(sweep, results)]),
     )
-    try:
-        write_atomically(path, page)
-    except OSError as error:
-        raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
+    write_page(path, page)
 
 
 def _description(sweep: Sweep, results: Sequence[SweepResult]) -> str:

@@ -54,11 +54,11 @@ _PASTED_OPTIONS: Final = ("--key", "--key-file", "--tls-fingerprint", "--preset"
 def with_access(
     peer: Peer, *, key_file: Path | None = None, may_be_open: bool = False, fingerprint: bytes | None = None
 ) -> Peer:
-    """Return a peer with its key and fingerprint, as far as they are known.
+    """Return a peer with its key and fingerprint, if they are known.
 
     `key_file` comes first, then the environment, then the keys file. A peer that has its access already, and a far
     end that linkgauge starts itself, are returned unchanged. An endpoint on this host's loopback interface may be
-    open where the key is for any peer. Raises InvalidKeyError for a file that cannot be used.
+    open if the key is for any peer. Raises InvalidKeyError for a file that cannot be used.
     """
     if peer.iperf3 is not None:
         return peer if peer.iperf3.login is not None else with_iperf3_login(peer)
@@ -82,7 +82,7 @@ def with_iperf3_login(peer: Peer, public_key_file: Path | None = None, *, is_pkc
     """Return an iperf3 server with the password and public key for its user, if it has one.
 
     Servers before 3.17 need the padding `is_pkcs1`.
-    Raises UsageError where either or the package cryptography is missing, InvalidKeyError for a useless key.
+    Raises UsageError if either or the package cryptography is missing, InvalidKeyError for a useless key.
     """
     user = None if peer.iperf3 is None else peer.iperf3.user
     if user is None:
@@ -211,7 +211,7 @@ def parse_pasted_key(text: str) -> SharedKey:
 def remember_access(peer: Peer) -> Path:
     """Write the key and fingerprint of a peer to the keys file, in place of its earlier line; return the file.
 
-    Raises InvalidKeyError for a peer without a key, and where the file cannot be used.
+    Raises InvalidKeyError for a peer without a key, and if the file cannot be used.
     """
     access = peer.access
     if access is None or access.key is None:
@@ -292,7 +292,7 @@ _NO_LINE: Final = _KeyLine("")
 
 
 def _find_line(peer: Peer) -> _KeyLine:
-    """Return the line of a peer in the keys file, else that of any peer, else one without a key."""
+    """Return a peer's line in the keys file, else the line for any peer, else one without a key."""
     path = config_dir() / "keys"
     lines = [line for line in _read_lines(path) if line.key is not None]
     of_peer = [line for line in lines if line.peer is not None and line.peer.identity == peer.identity]

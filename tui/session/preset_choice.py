@@ -56,7 +56,7 @@ async def choose_preset(spec: RunSpec, far: FarEnd) -> RunSpec:
 
 
 async def with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
-    """Return a run of datagrams with its rate, and with a notice about one that nobody typed.
+    """Return a run of datagrams with its rate, and with a notice about a rate that was not typed.
 
     The expected rate depends on the IP version of a connection to the far end. Raises PlanError for `expected` if
     no rate is expected, and PeerError if the peer does not answer.

@@ -1,4 +1,4 @@
-"""Which runs `linkgauge runs prune` deletes or thins: old ones, and the oldest where the log is too large.
+"""Which runs `linkgauge runs prune` deletes or thins: old ones, and the oldest if the log is too large.
 
 The preference `thin_after` thins old runs without a command, a little at each end of a test or of the app. A clock
 may be wrong, now or when a run was made: no run is deleted or thinned by its age alone unless the order of the runs
@@ -30,7 +30,7 @@ class RunAges:
     """The ages of all runs at a time, by the clock and by the order in which the runs were saved.
 
     A run is not older than one that was saved before it. The date of a clock that was not set, or that was ahead of
-    the present time, is replaced by that of the next run. Where no run was saved for more than a year, the clock
+    the present time, is replaced by the next run's date. If no run was saved for more than a year, the clock
     may have been set forward instead: an age that includes such a pause is uncertain.
     """
 
@@ -67,8 +67,8 @@ class RunAges:
 class PrunePlan:
     """The runs to delete, or to thin, the oldest first.
 
-    `named` counts runs that would be among them if they had neither label nor note, and `uncertain` those whose age
-    is uncertain. `pause` is why: from when to when no run was saved. `size_bytes` is about what deletion frees.
+    `named` counts runs that would be among them if they had neither label nor note, and `uncertain` the runs of an
+    uncertain age. `pause` is why: from when to when no run was saved. `size_bytes` is about what deletion frees.
     """
 
     run_ids: tuple[str, ...]
@@ -86,7 +86,7 @@ class RunChooser:
         log: The run log.
         now: The present time.
         with_named: Choose runs with a label or a note as well.
-        with_uncertain: Choose runs whose age is uncertain as well.
+        with_uncertain: Choose runs of an uncertain age as well.
     """
 
     log: RunLog
@@ -149,8 +149,8 @@ class RunChooser:
 def thin_old_runs(now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
     """Thin runs older than the preference says, for a fraction of a second. Call this when no test is running.
 
-    Runs with a label or a note stay as they are. While any test is running nothing is done, and neither is it where
-    the log cannot be used: the next call is soon enough.
+    Runs with a label or a note stay as they are. While any test is running, or if the log cannot
+    be used, nothing is done: the next call is soon enough.
     """
     thin_after = read_preferences(config_dir()).preferences.thin_after
     if thin_after == NEVER:

@@ -1,4 +1,4 @@
-"""Files made of stored runs: CSV, JSON, and HTML pages.
+"""Files made of stored runs: which runs, as CSV, as JSON, and as HTML pages.
 
 Another process makes a page, so that the app keeps drawing meanwhile. Neither Jinja2 nor matplotlib is imported
 here.
@@ -9,14 +9,16 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
 
 from ...engine.host.saved_files import check_output_path
 from ...engine.model.errors import PlanError, RunLogError, require_extra
 from ...engine.results.csv_export import CsvWriter
-from ...engine.results.run_log import RunLog
+from ...engine.results.run_log import RunLog, RunQuery, RunRecord
+from ...engine.results.run_result import RunResult
 from .stored_run import load_stored_run
 
 ExportFormat = Literal["csv", "json", "html"]
@@ -42,6 +44,30 @@ def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat
         case "html":
             generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--force", "--html", str(path)])
     return path
+
+
+def selected_runs(log: RunLog, earliest: datetime | None = None, host: str | None = None) -> Iterator[RunRecord]:
+    """Yield runs from `earliest` on, the oldest first, with a text in their peer or remote host.
+
+    The text is a part of the peer, of its address or of its host's name, in upper or lower case. A run without a
+    known start has none that is late enough.
+    """
+    for run in log.records(log.find_runs(RunQuery(is_descending=False))):
+        if (earliest is None or _is_since(run, earliest)) and (host is None or _has_host(run, host.casefold())):
+            yield run
+
+
+def _is_since(run: RunRecord, earliest: datetime) -> bool:
+    try:
+        return run.started_utc is not None and datetime.fromisoformat(run.started_utc) >= earliest
+    except (ValueError, TypeError):  # no time, or one without a zone
+        return False
+
+
+def _has_host(run: RunRecord, text: str) -> bool:
+    subject = RunResult.of(run.document).subject
+    names = (run.peer, subject.address, None if subject.far is None else subject.far.hostname)
+    return any(text in str(name).casefold() for name in names if name is not None)
 
 
 def generate_report(log: RunLog, module: Sequence[str]) -> None:

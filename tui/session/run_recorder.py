@@ -1,7 +1,7 @@
 """The record of one run: its events into the run log, its verdict, the reasons for it, and its document.
 
-Who has the events gives them, one by one as they happen or all at once: a run that this program carries out, and
-one that two other hosts have carried out, are recorded by the same rules.
+The caller gives the events, one by one as they happen or all at once. A run of this program and a run between two
+other hosts are recorded by the same rules.
 """
 
 import logging
@@ -41,7 +41,7 @@ class Outcome:
     def of(
         cls, meter: Meter, verdict: Verdict, findings: tuple[Finding, ...] = (), *, run_id: str, **members: Any
     ) -> Self:
-        """Return that of a run that is over.
+        """Return the outcome of a run that is over.
 
         Args:
             meter: What has measured it.
@@ -155,7 +155,7 @@ class RunRecorder:
     def record_whole(
         self, events: tuple[Event, ...], further: Mapping[str, Any] | None = None, texts: Sequence[str | None] = ()
     ) -> Outcome:
-        """Record a run whose events are all there, and finish it; one without its end counts as abandoned.
+        """Record a run from all its events, and finish it; a run without an end counts as abandoned.
 
         `texts` are as `RunLog.add_all` takes them.
         """

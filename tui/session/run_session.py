@@ -1,7 +1,7 @@
 """One run from its plan to its verdict, written to the run log and to CSV on the way.
 
-Each event goes to the run log first, to the CSV second, and only then to the caller: the log has everything that a
-person has seen. A failure to write never ends a run; it becomes a notice.
+Each event goes to the run log first, to the CSV second, and only then to the caller: the log has everything that
+the user has seen. A failure to write never ends a run; it becomes a notice.
 """
 
 import asyncio
@@ -101,8 +101,8 @@ def _find_expected(spec: RunSpec, preset: Preset, settings: Settings, *, ip_vers
 async def _choose_mode(plan: Plan, ceiling: Ceiling | None) -> Mode | None:
     """Return how this host moves payload: as the plan says, or in the mode in which it sends fastest.
 
-    A ceiling knows that of one and of many sessions; without one, a short trial tells. A far end on another host
-    chooses for itself.
+    A ceiling knows that mode for one and for many sessions; without one, a short trial tells. A far end on another
+    host chooses for itself.
     """
     if not plan.sender_chooses_mode:
         return plan.mode
@@ -204,7 +204,7 @@ class RunSession:
         return event
 
     async def _measure_path_mtu(self, end: RunEnd) -> None:
-        """Measure the path's MTU where it may be the cause of a finding. Without it, the finding stays as it is."""
+        """Measure the path's MTU if it may be the cause of a finding. Without it, the finding stays as it is."""
         if end.reason is not Reason.COMPLETED or not self.diagnosis.suspects_path_mtu:
             return
         if self.meter.started is None or self.meter.started.unseen_end is not None:
@@ -243,21 +243,21 @@ class RunSession:
                 pass
 
     def abandon(self) -> None:
-        """Record the end of a run whose events nobody reads any more. A run that has ended stays unchanged."""
+        """Record the end of a run if its events are not read any more. A run that has ended stays unchanged."""
         if self.outcome is None:
             _log.debug("run %s is abandoned", self.run_id)
             self._record(Ended(self._stopped or RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
             self._finish()
 
     def json_lines(self, event: Event) -> Iterator[dict[str, Any]]:
-        """Yield the objects of `--json-stream` for the newest event; with `Ended`, also that of the whole run."""
+        """Yield the objects of `--json-stream` for the newest event; with `Ended`, also the whole run's object."""
         preset, label = self._preset_id, self._label
         yield from event_lines(event, self.intervals, self.meter, run_id=self.run_id, preset=preset, label=label)
         if self.outcome is not None:
             yield end_line(self.outcome.document, run_id=self.run_id)
 
     def _record(self, event: Event) -> None:
-        """Record an event, write its rows, and end the run where it is precise enough."""
+        """Record an event, write its rows, and end the run if it is precise enough."""
         self.intervals = self._recorder.add(event)
         self._write_rows()
         if isinstance(event, Sampled) and not event.warmup:

@@ -48,7 +48,7 @@ class Judging:
 class Record:
     """What the run log has of a run beside its measurements.
 
-    `label` is the user's name for the run, `group` that of the series of runs that it belongs to. `run_id` is for a
+    `label` is the user's name for the run, `group` the name of the series that it belongs to. `run_id` is for a
     caller that needs the id before the run begins. `notices` are from before the run, and are shown with its own.
     """
 

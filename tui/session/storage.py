@@ -33,11 +33,11 @@ _NEWEST: Final = 3
 
 T = TypeVar("T")
 _NO_HOME: Final = Path(os.devnull, "no-home-directory")
-"""In place of a directory of a user without a home: nothing is there, and nobody can write there, not even root."""
+"""In place of a directory of a user without a home: it is empty, and even root cannot write there."""
 
 
 def data_dir() -> Path:
-    """Return the directory of the run log: that of LINKGAUGE_DATA_DIR, else the platform's usual one.
+    """Return the directory of the run log: LINKGAUGE_DATA_DIR, else the platform's usual one.
 
     It is not created here: a command that only reads must leave no trace.
     """
@@ -66,7 +66,7 @@ def open_data_dir() -> Path:
 
 
 def config_dir() -> Path:
-    """Return the directory of preferences, keys and presets: that of LINKGAUGE_CONFIG_DIR, else the usual one."""
+    """Return the directory of preferences, keys and presets: LINKGAUGE_CONFIG_DIR, else the usual one."""
     directory = _from_environment(CONFIG_DIR_VARIABLE)
     if directory is not None:
         return directory
@@ -93,7 +93,7 @@ def _from_environment(variable: str) -> Path | None:
 
 
 def expand_home(field: str, path: str) -> Path:
-    """Return a path with the home directory in place of `~`; raise PlanError for a user who has none."""
+    """Return a path with the home directory in place of `~`; raise PlanError for a user without one."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -194,7 +194,7 @@ def open_run_list() -> "Generator[RunLog]":
 def find_run(log: "RunLog", text: str) -> "RunRecord":
     """Return the run of an id or of the beginning of one. Raises UsageError.
 
-    That a log is damaged is no mistake of the user: it stays a RunLogError.
+    A damaged log is not the user's mistake: it stays a RunLogError.
     """
     try:
         return log.find(text)

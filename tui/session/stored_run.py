@@ -1,8 +1,7 @@
-"""Runs of the log: rebuilt from their events, compared with each other, and selected."""
+"""Runs of the log: rebuilt from their events, and compared with each other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final, get_args
 
 from ...engine.model.errors import PlanError, RunLogError
@@ -19,10 +18,10 @@ from ...engine.model.events import (
 from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.model.shell_commands import shell_command
-from ...engine.results.comparison import Comparison, compare
+from ...engine.results.comparison import compare
 from ...engine.results.json_document import encode
 from ...engine.results.meter import Meter
-from ...engine.results.run_log import RunLog, RunQuery, RunRecord
+from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.run_result import RunResult, SubjectFigures
 from ...engine.results.sums.traces import PlotPoint
 from ...presets.catalog import Catalog
@@ -34,9 +33,8 @@ from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
 from ..readings.cockpit_snapshot import CockpitSnapshot
 from ..readings.instrument_values import Phase
 from ..readings.live_readings import LiveReadings
-from ..words import numbers
-from ..words.comparison import ComparisonRow, figure_rows, plan_rows
-from ..words.run_list import RunLine, run_line
+from ..words.comparison import LETTERS, changed_settings, comparison_table, identity_differences
+from ..words.table import Table
 from .run_recorder import Outcome
 
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
@@ -130,58 +128,20 @@ def _parse_peer(text: str) -> Peer:
         return LOOPBACK
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonTable:
-    """A run against the first one: the settings that differ, then the figures."""
-
-    line: RunLine
-    plan_rows: tuple[ComparisonRow, ...]
-    figure_rows: tuple[ComparisonRow, ...]
-
-
-def compare_stored_runs(runs: Sequence[StoredRun]) -> list[ComparisonTable]:
-    """Return a table for each run after the first, which it is compared with."""
-    first = runs[0]
-    return [_table(first, other, compare(first.outcome.summary, other.outcome.summary)) for other in runs[1:]]
+def compare_stored_runs(runs: Sequence[StoredRun]) -> list[Table]:
+    """Return a table for each run after the first, which it is compared with; runs are named by letters."""
+    first, *others = runs
+    tables: list[Table] = []
+    for letter, other in zip(LETTERS[1:], others, strict=False):
+        comparison = compare(first.outcome.summary, other.outcome.summary)
+        settings = [*changed_settings(comparison), *identity_differences(first.row, other.row)]
+        tables.append(comparison_table(comparison, settings, ("A", letter), f"{letter} compared with A"))
+    return tables
 
 
 def rate_points(run: StoredRun) -> list[PlotPoint]:
-    """Return a run's rate over time, in the direction of each moment; that of duplex is the sum of both."""
+    """Return a run's rate over time, in the direction of each moment; for duplex, the sum of both."""
     points = [
         point for period in run.readings.periods for point in period.points.get(period.settings.direction, [])
     ]
     return sorted(points, key=lambda point: point.at_s)
-
-
-def _table(first: StoredRun, other: StoredRun, comparison: Comparison) -> ComparisonTable:
-    first_line, other_line = run_line(first.row), run_line(other.row)
-    rows = plan_rows(comparison)
-    for name in ("peer", "preset"):
-        before, after = getattr(first_line, name), getattr(other_line, name)
-        if before != after:
-            rows.append(ComparisonRow(name, before or numbers.UNKNOWN, after or numbers.UNKNOWN))
-    return ComparisonTable(other_line, tuple(rows), tuple(figure_rows(comparison)))
-
-
-def selected_runs(log: RunLog, earliest: datetime | None = None, host: str | None = None) -> Iterator[RunRecord]:
-    """Yield runs, the oldest first, that began at `earliest` or later, and whose peer or remote host has a text.
-
-    The text is a part of the peer, of its address or of its host's name, in upper or lower case. A run without a
-    known start has none that is late enough.
-    """
-    for run in log.records(log.find_runs(RunQuery(is_descending=False))):
-        if (earliest is None or _is_since(run, earliest)) and (host is None or _has_host(run, host.casefold())):
-            yield run
-
-
-def _is_since(run: RunRecord, earliest: datetime) -> bool:
-    try:
-        return run.started_utc is not None and datetime.fromisoformat(run.started_utc) >= earliest
-    except (ValueError, TypeError):  # no time, or one without a zone
-        return False
-
-
-def _has_host(run: RunRecord, text: str) -> bool:
-    subject = RunResult.of(run.document).subject
-    names = (run.peer, subject.address, None if subject.far is None else subject.far.hostname)
-    return any(text in str(name).casefold() for name in names if name is not None)

@@ -30,7 +30,7 @@ _FIELDS: Final = (
 
 
 class SweepForm(Dialog[Sweep | None]):
-    """Answers the sweep, or None. `peer`, `preset` and `direction` are those of the cockpit."""
+    """Answers the sweep, or None. `peer`, `preset` and `direction` come from the cockpit."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "app.focus_next", "next", show=False),

@@ -72,7 +72,7 @@ class SweepProgress:
         self.is_running, self.is_stopping, self.problem = True, False, None
 
     def load(self, results: Sequence[SweepResult]) -> None:
-        """Replace the results by those of the log; the runs that follow are timed from now."""
+        """Replace the results by the log's; the runs that follow are timed from now."""
         self.results = list(results)
         self._started_ns, self._finished_runs = self._clock(), 0
 
@@ -83,7 +83,7 @@ class SweepProgress:
     def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str = "") -> None:
         """Add the result of the current run; None if it measured nothing, and `detail` says why.
 
-        A run that a person stopped has not failed.
+        A run that the user stopped has not failed.
         """
         self._point = None
         self._finished_runs += 1
@@ -156,7 +156,7 @@ class SweepScreen(ActionScreen):
         services: The presets, and exports.
         sweeps: Stores the sweep and carries out its runs.
         peer: The far end.
-        results: Those of a stored sweep; without them the runs start at once.
+        results: The results of a stored sweep; without them the runs start at once.
 
     Raises:
         PlanError: The preset of the sweep is unknown.
@@ -260,7 +260,7 @@ class SweepScreen(ActionScreen):
 
     @property
     def is_stopping(self) -> bool:
-        """Whether a person has stopped the sweep."""
+        """Whether the user has stopped the sweep."""
         return self._progress.is_stopping
 
     def begin_point(self, point: SweepPoint, run: RunSession) -> None:
@@ -317,7 +317,7 @@ class SweepScreen(ActionScreen):
             self._show_progress()
 
     def task_failed(self, task: Worker[Any]) -> None:
-        """End with the reason where the task that follows it has failed."""
+        """End with the reason if the background task has failed."""
         if task.group == "sweep":
             self.post_message(self.SweepStopped(internal_error_text(task.error)))
         else:
@@ -362,7 +362,7 @@ class SweepScreen(ActionScreen):
         self._show_progress()
 
     def action_export(self) -> None:
-        """Export the runs; the HTML report is that of the sweep."""
+        """Export the runs; as HTML, the report of the sweep."""
 
         def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
             if form == "html":
@@ -424,7 +424,7 @@ async def open_stored_sweep(
 
 
 def _legend(names: Sequence[str], axis: str) -> Content:
-    """Return the name of each line, and at the end that of the axis below them."""
+    """Return the name of each line, and at the end the name of the axis below them."""
     parts: list[tuple[str, str]] = []
     for name in names:
         parts += [(f"{name[0]} ", f"bold {SERIES_STYLES[name[0]]}"), (f"{name[2:]}   ", MUTED)]

@@ -1,4 +1,4 @@
-"""Sweeps: built from what a person typed, stored, run point by point, and resumed after a break.
+"""Sweeps: built from typed values, stored, run point by point, and resumed after a break.
 
 Each run of a sweep is in the run log like any other run, with the sweep's name as its group. The definition is a
 small file next to the log. Together they give the results so far.
@@ -125,9 +125,9 @@ def load_results(log: RunLog, sweep: Sweep) -> list[SweepResult]:
 
 
 def load_failures(log: RunLog, sweep: Sweep) -> dict[SweepPoint, str]:
-    """Return why points have no result: the detail of the newest run of each that failed, as far as the log has it.
+    """Return why points have no result: the detail of each one's newest failed run, if the log has it.
 
-    A run that a person stopped has not failed.
+    A run that the user stopped has not failed.
     """
     failures: dict[SweepPoint, str] = {}
     for row, reason in _ended_runs(log, sweep):

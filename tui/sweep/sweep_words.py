@@ -26,6 +26,7 @@ from ...engine.results.sweep import (
 from ..words import numbers
 
 _MAX_FAILURES: Final = 5
+_TEST_LONGER: Final = "test longer (--seconds 10)"
 RankingMark = Literal["fastest", "less", "noisy"]
 
 AXIS_NAMES: Final[dict[Axis, str]] = {
@@ -100,7 +101,7 @@ def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
     gain = max(0.0, knee.max_gain_percent)
     at_most = numbers.factor(gain) if numbers.is_factor(gain) else numbers.percent(gain)
     if knee.max_gain_percent > MAX_HIDDEN_GAIN_PERCENT:
-        return f"{name}{where}: beyond {value} no gain is significant; it may be up to {at_most}: use more seconds"
+        return f"{name}{where}: beyond {value} no gain is significant; it may be up to {at_most}: {_TEST_LONGER}"
     if knee.is_first:
         return f"{name}{where}: no gain from {value} on (at most {at_most})"
     return f"{name}{where}: no gain beyond {value} (at most {at_most})"
@@ -109,8 +110,8 @@ def saturation_words(sweep: Sweep, knee: SaturationPoint) -> str:
 def ranking_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[tuple[RankingMark, str]]:
     """Return a line for each direction's fastest settings, and one for those that are as fast with less.
 
-    While points are missing, what is fastest is so only so far. A direction whose highest rate is too noisy has no
-    fastest settings, and a line about that. A direction with a single result has no line.
+    While points are missing, the fastest settings are the fastest so far. If the highest rate of a direction is too
+    noisy, a line says so, and there are no fastest settings. A direction with a single result has no line.
     """
     axes = sweep.varied_axes or ("sessions", "window_bytes")
     lines: list[tuple[RankingMark, str]] = []
@@ -123,7 +124,7 @@ def ranking_lines(sweep: Sweep, cells: Sequence[SweepResult]) -> list[tuple[Rank
         if leader := noisy_leader(results):
             rate = f"{numbers.rate(leader.bit_s)} with {point_words(leader.point, axes)}"
             winner = f"no winner,{so_far}" if so_far else "no winner"
-            text = f"{winner}: the highest rate, {rate}, is too noisy to rank; use more seconds"
+            text = f"{winner}: the highest rate, {rate}, is too noisy to rank; {_TEST_LONGER}"
             lines.append(("noisy", prefix + text))
         elif best := find_best(results):
             words = f"{result_words(best.fastest)} with {point_words(best.fastest.point, axes)}"
@@ -164,9 +165,12 @@ def missing_lines(sweep: Sweep, cells: Iterable[SweepResult], failures: Mapping[
 
 
 def noise_words(cells: Sequence[SweepResult]) -> str | None:
-    """Return the number of rates that are too noisy to rank, as a sentence; None if all count."""
+    """Return how many results are too noisy to rank, as a sentence; None if all count."""
     noisy = sum(reliable_estimate(cell) is None for cell in cells)
-    return f"{numbers.quantity(noisy, 'rate')} too noisy to rank; use more seconds" if noisy else None
+    if not noisy:
+        return None
+    are = "is" if noisy == 1 else "are"
+    return f"{numbers.quantity(noisy, 'result')} {are} too noisy to rank; {_TEST_LONGER}"
 
 
 def best_by_direction(sweep: Sweep, cells: Sequence[SweepResult]) -> list[BestSettings]:

@@ -16,7 +16,7 @@ from ..kit.drawing.styled_lines import table_cell
 from ..kit.drawing.styles import BAD, MUTED, SHORT
 from ..kit.widgets.scroll_views import CursorList
 from ..words import numbers
-from ..words.run_list import short_peers
+from ..words.run_line import short_peers
 from .last_day import STATE_STYLES, day_line, day_slots
 from .watch_view import PeerRow, WatchView
 from .watch_words import budget_words, next_words, verdict_words

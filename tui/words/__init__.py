@@ -1,6 +1,6 @@
-"""The numbers, sentences and tables that several rooms show, and the parsing of what the user types. Pure.
+"""What screens, pages and results say, as text. Pure: neither Rich nor Textual, and no I/O.
 
-`numbers` has every format of a number, `parsing` the other direction. A finished run: `summary`,
-`datagram_results`, `responsiveness`, `iperf3`, `plan`, `event_lines`; many runs: `run_list`, `comparison`. Import
-modules by name, `from ..words import numbers`, and write `numbers.rate(...)`.
+`numbers` formats every number, `parsing` reads what the user types, `table` is a table in plain values. A finished
+run: `summary`, `datagram_results`, `responsiveness`, `iperf3`, `plan`, `event_lines`; stored runs: `run_line`,
+`comparison`. Import modules by name, `from ..words import numbers`, and write `numbers.rate(...)`.
 """

@@ -1,22 +1,24 @@
 """A comparison of two runs as text and as JSON, for the command line and the app. Pure."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
 
 from ...engine.model.plan import Plan
 from ...engine.results.comparison import Comparison, Difference, Figure, FigureUnit
 from ...engine.results.json_document import round_figure
 from ...engine.results.responsiveness.result import GRADES
+from ...engine.results.run_log import RunRecord
 from . import numbers
 from .datagram_results import loss_percent
 from .plan import socket_words
+from .table import Column, Strong, Table
 
-Significance = Literal["real", "alike", "plain"]
 LETTERS: Final = "ABCDEFGH"
 """The names of compared runs; also the limit of their number."""
 
-SIGNIFICANCE_MARKS: Final[dict[Significance, str]] = {"real": "≠", "alike": "≈", "plain": "·"}
+MARKS: Final[dict[bool | None, str]] = {True: "≠", False: "≈", None: "·"}
+"""The mark of a difference: whether it is significant, None if that was not tested."""
+MARKS_LEGEND: Final = (f"{MARKS[True]} significant", f"{MARKS[False]} not significant", f"{MARKS[None]} not tested")
 NO_DIFFERENCE: Final = "no significant difference"
 _NAMES: Final = {"measured": "", "cpu": "CPU", "tcp": "", "responsiveness": ""}
 _MIDDLE_WORDS: Final = {
@@ -72,46 +74,60 @@ _SCALES: Final[dict[FigureUnit, float]] = {
 }  # to the units of a run's document
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonRow:
-    """A setting or a figure of two runs, and their difference as text.
+def comparison_table(
+    comparison: Comparison, settings: Iterable[tuple[str, str, str]], names: tuple[str, str], title: str = ""
+) -> Table:
+    """Return two runs side by side: settings that differ, then each figure that a run measured, and its difference.
 
-    A `real` difference is significant, an `alike` one is not; a `plain` one has no confidence interval.
+    Args:
+        comparison: The comparison of the runs.
+        settings: The name of each setting, the first run's value, and the second's.
+        names: The names of the runs.
+        title: What is compared, if several tables need a title.
     """
+    columns = (
+        Column(is_text=True, is_extra=True),  # a mark: the difference says the same in words
+        Column(is_text=True, wraps=True),
+        *(Column(name, wraps=True) for name in names),
+        Column(is_text=True, wraps=True),
+    )
+    figures = [
+        _figure_row(figure) for figure in comparison.figures if (figure.first, figure.second) != (None, None)
+    ]
+    return Table(columns, [*(("", *setting, "") for setting in settings), *figures], title)
 
-    name: str
-    first: str
-    second: str
-    difference: str = ""
-    significance: Significance = "plain"
 
-
-def plan_rows(comparison: Comparison) -> list[ComparisonRow]:
-    """Return a row for each setting in which the two plans differ."""
+def changed_settings(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return each setting in which two plans differ, by its name for the user: `local cores` for `near_cores`."""
     return [
-        ComparisonRow(_local_and_remote(name), numbers.sanitize(first), numbers.sanitize(second))
+        (
+            " ".join(_ENDS.get(word, word) for word in name.split(" ")),
+            numbers.sanitize(first),
+            numbers.sanitize(second),
+        )
         for name, first, second in plan_difference_words(comparison)
     ]
 
 
-def _local_and_remote(name: str) -> str:
-    """Return the name of a field for a person: `local cores`, where the JSON document has `near_cores`."""
-    return " ".join(_ENDS.get(word, word) for word in name.split(" "))
+def identity_differences(first: RunRecord, second: RunRecord) -> list[tuple[str, str, str]]:
+    """Return peer and preset of two runs if they differ, as settings."""
+    pairs = (("peer", first.peer, second.peer), ("preset", first.preset, second.preset))
+    return [
+        (name, numbers.sanitize(one) or numbers.UNKNOWN, numbers.sanitize(other) or numbers.UNKNOWN)
+        for name, one, other in pairs
+        if one != other
+    ]
 
 
-def figure_rows(comparison: Comparison) -> list[ComparisonRow]:
-    """Return a row for each figure that at least one of the runs measured."""
-    return [_figure_row(figure) for figure in comparison.figures if (figure.first, figure.second) != (None, None)]
-
-
-def _figure_row(figure: Figure) -> ComparisonRow:
+def _figure_row(figure: Figure) -> tuple[str, ...]:
     is_significant = None if figure.difference is None else figure.difference.is_significant
-    return ComparisonRow(
+    words = difference_words(figure)
+    return (
+        MARKS[is_significant],
         figure_name(figure),
         figure_value_words(figure, second=False),
         figure_value_words(figure, second=True),
-        difference_words(figure),
-        "plain" if is_significant is None else "real" if is_significant else "alike",
+        Strong(words) if is_significant else words,
     )
 
 
@@ -137,9 +153,9 @@ def difference_words(figure: Figure) -> str:
 
 
 def _plain_words(figure: Figure) -> str:
-    """Return the difference of two figures of which a share says nothing: percentages, rises and grades.
+    """Return a difference that means nothing in percent: of percentages, rises and grades.
 
-    That of percentages is in points. That of rises is a time: a share of a rise of nearly nothing would be huge.
+    Percentages differ in points. Rises differ by a time: a share of a rise of nearly nothing would be huge.
     """
     if figure.first is None or figure.second is None:
         return numbers.UNKNOWN

@@ -1,75 +1,81 @@
-"""What became of the datagrams of a UDP run, as text for the terminal, the report and the app. Pure.
+"""What became of the datagrams of a UDP run: tables and sentences. Pure."""
 
-Each row holds cells that are ready to print. Headings, names of rows and styles belong to the printers.
-"""
-
-from dataclasses import dataclass
 from typing import Final
 
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction
 from ...engine.results.counter_sums import percent_of
-from ...engine.results.summary import CapacitySummary, DatagramSummary, LossByHost, Measurement, Summary
+from ...engine.results.summary import CapacitySummary, DatagramSummary, LossByHost, Summary
 from . import numbers
 from .numbers import NBSP, UNKNOWN
+from .table import NAMES, Column, Table
 
-DELAY_COLUMNS: Final = ("p50", "p90", "p99", "p99.9", "max")
 _DSCP_SHIFT: Final = 2  # the upper six bits of the byte of IP are the DSCP, the others ECN (RFC 2474, RFC 3168)
 _ECN_NAMES: Final = ("no ECN", "ECT(1)", "ECT(0)", "CE")
 
 
-@dataclass(frozen=True, slots=True)
-class LossRow:
-    """The datagrams of a direction: what became of them; `duplex` is the total of both."""
-
-    direction: Direction
-    packets_s: str
-    sent: str
-    lost: str
-    loss: str
-    duplicates: str
-    late: str
-    reordered: str
-
-
-@dataclass(frozen=True, slots=True)
-class DelayRow:
-    """Jitter of a direction (RFC 3550), and its delay variation (RFC 5481), as in DELAY_COLUMNS."""
-
-    direction: Direction
-    jitter: str
-    jitter_max: str
-    delays: tuple[str, ...]
+_JITTER_COLUMNS: Final = (NAMES, Column("jitter"), Column("max"))
+_DELAY_COLUMNS: Final = (
+    Column("delay p50"),
+    Column("p90", rank=1),
+    Column("p99"),
+    Column("p99.9", rank=2),
+    Column("max"),
+)
+_LOSS_COLUMNS: Final = (
+    NAMES,
+    Column("packets/s"),
+    Column("sent", rank=1),
+    Column("lost"),
+    Column("loss", is_key=True),
+    Column("duplicates"),
+    Column("late", rank=2),
+    Column("reordered"),
+)
 
 
-def loss_rows(summary: Summary) -> list[LossRow]:
-    """Return a row for each direction with datagrams, and the total where there are two."""
-    return [
-        _loss_row(direction, measured, measured.datagrams)
-        for direction, measured in summary.measurements
-        if measured.datagrams is not None
-    ]
+def loss_table(summary: Summary) -> Table:
+    """Return what became of the datagrams: a row for each direction that had any, and the total of both."""
+    return Table(
+        _LOSS_COLUMNS,
+        [
+            (
+                numbers.direction_name(direction),
+                numbers.number(measured.packets_s),
+                numbers.count(datagrams.sent),
+                numbers.count(datagrams.lost),
+                loss_percent(datagrams.lost_percent),
+                numbers.count(datagrams.duplicates),
+                numbers.count(datagrams.late),
+                numbers.count(datagrams.reordered),
+            )
+            for direction, measured in summary.measurements
+            if (datagrams := measured.datagrams) is not None
+        ],
+    )
 
 
-def delay_rows(summary: Summary) -> list[DelayRow]:
-    """Return a row for each direction; delays of both together would say nothing of either."""
-    return [
-        DelayRow(
-            direction,
-            numbers.latency(datagrams.jitter_mean_ns),
-            numbers.latency(datagrams.jitter_max_ns),
-            delay_cells(datagrams.delay_variation),
-        )
-        for direction, datagrams in _single_directions(summary)
-    ]
+def delay_table(summary: Summary) -> Table:
+    """Return jitter (RFC 3550) and delay variation (RFC 5481) of each direction; a total of both means nothing."""
+    return Table(
+        (*_JITTER_COLUMNS, *_DELAY_COLUMNS),
+        [
+            (
+                numbers.direction_name(direction),
+                numbers.latency(datagrams.jitter_mean_ns),
+                numbers.latency(datagrams.jitter_max_ns),
+                *_delay_cells(datagrams.delay_variation),
+            )
+            for direction, datagrams in single_directions(summary)
+        ],
+    )
 
 
-def delay_cells(delays: LatencySummary | None) -> tuple[str, ...]:
-    """Return the cells of a delay variation, as in DELAY_COLUMNS."""
+def _delay_cells(delays: LatencySummary | None) -> tuple[str, ...]:
     if delays is None:
-        return (UNKNOWN,) * len(DELAY_COLUMNS)
+        return (UNKNOWN,) * len(_DELAY_COLUMNS)
     values = (delays.p50_ns, delays.p90_ns, delays.p99_ns, delays.p99_9_ns, delays.max_ns)
-    return tuple(numbers.latency(value_ns) for value_ns in values)
+    return tuple(map(numbers.latency, values))
 
 
 def loss_percent(percent: float | None) -> str:
@@ -94,7 +100,7 @@ def loss_text(datagrams: DatagramSummary) -> str:
 
 
 def loss_places_text(places: LossByHost | None) -> str:
-    """Return where datagrams were lost: `network 1 222, remote host 12`; empty if nothing was, or nobody knows."""
+    """Return where datagrams were lost: `network 1 222, remote host 12`; empty if none were, or if unknown."""
     if places is None:
         return ""
     parts = (("local host", places.near), ("network", places.network), ("remote host", places.far))
@@ -139,7 +145,7 @@ def datagram_facts(datagrams: DatagramSummary) -> list[str]:
     marks = "" if not datagrams.ce_marks else f"{numbers.count(datagrams.ce_marks)} marked for congestion"
     rtt = "" if datagrams.rtt_us is None else f"median RTT {numbers.round_trip(datagrams.rtt_us)}"
     rises = [
-        f"one-way delay {name}{numbers.latency(value_ns)} above its least"
+        f"one-way delay {name}{numbers.latency(value_ns)} above the minimum"
         for name, value_ns in (("", datagrams.delay_rise_ns), ("of the reports back ", datagrams.return_rise_ns))
         if value_ns is not None
     ]
@@ -162,7 +168,7 @@ def capacity_text(capacity: CapacitySummary) -> str:
 
 def capacity_texts(summary: Summary) -> list[str]:
     """Return what the search of each direction has found; nothing for a run without one."""
-    rows = _single_directions(summary)
+    rows = single_directions(summary)
     arrows = {direction: f"{numbers.arrow(direction)} " if len(rows) > 1 else "" for direction, _ in rows}
     return [
         f"{arrows[direction]}{capacity_text(datagrams.capacity)}"
@@ -172,7 +178,7 @@ def capacity_texts(summary: Summary) -> list[str]:
 
 
 def service_text(datagrams: DatagramSummary) -> str:
-    """Return DSCP and ECN as sent and as arrived: `DSCP 46 sent, 0 arrived`; empty where they are the same."""
+    """Return DSCP and ECN as sent and as arrived: `DSCP 46 sent, 0 arrived`; empty if they are the same."""
     sent, arrived = datagrams.sent_tos, datagrams.received_tos
     if sent is None or arrived is None or sent == arrived:
         return ""
@@ -185,8 +191,8 @@ def service_text(datagrams: DatagramSummary) -> str:
 
 
 def run_losses(summary: Summary) -> list[str]:
-    """Return the losses of each direction in words, with where they were: `→ 3 lost (0.02 %): network 3`."""
-    rows = _single_directions(summary)
+    """Return the losses of each direction in words, with their places: `→ 3 lost (0.02 %): network 3`."""
+    rows = single_directions(summary)
     texts: list[str] = []
     for direction, datagrams in rows:
         arrow = f"{numbers.arrow(direction)} " if len(rows) > 1 else ""
@@ -195,7 +201,8 @@ def run_losses(summary: Summary) -> list[str]:
     return texts
 
 
-def _single_directions(summary: Summary) -> list[tuple[Direction, DatagramSummary]]:
+def single_directions(summary: Summary) -> list[tuple[Direction, DatagramSummary]]:
+    """Return each direction with datagrams, without the total of both."""
     return [
         (direction, measured.datagrams)
         for direction, measured in summary.measurements
@@ -205,21 +212,8 @@ def _single_directions(summary: Summary) -> list[tuple[Direction, DatagramSummar
 
 def udp_text(summary: Summary) -> str:
     """Return the facts of each direction in one line: `→ 1 472-byte datagrams, mode quality, …`."""
-    rows = _single_directions(summary)
+    rows = single_directions(summary)
     texts = [", ".join(datagram_facts(datagrams)) for _, datagrams in rows]
     if len(set(texts)) < 2:
         return next(iter(texts), "")
     return "; ".join(f"{numbers.arrow(direction)} {text}" for (direction, _), text in zip(rows, texts, strict=True))
-
-
-def _loss_row(direction: Direction, measured: Measurement, datagrams: DatagramSummary) -> LossRow:
-    return LossRow(
-        direction,
-        packets_s=numbers.number(measured.packets_s),
-        sent=numbers.count(datagrams.sent),
-        lost=numbers.count(datagrams.lost),
-        loss=loss_percent(datagrams.lost_percent),
-        duplicates=numbers.count(datagrams.duplicates),
-        late=numbers.count(datagrams.late),
-        reordered=numbers.count(datagrams.reordered),
-    )

@@ -1,4 +1,4 @@
-"""What a person reads about an end that is an iperf3: what is not seen of it, and whose figures a run has. Pure."""
+"""The words about an end that is an iperf3: what is unknown of it, and the source of a run's figures. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,12 +20,12 @@ def host_text(host: HostInfo) -> str:
 
 
 def unseen_text(end: End | None) -> str:
-    """Return what a run against an iperf3 does not see of that end; empty where both ends are linkgauge's."""
+    """Return what a run against an iperf3 does not see of that end; empty if both ends are linkgauge's."""
     return "" if end is None else f"the {end.label} host is {NOT_SEEN}: {_WHOLE} are unknown"
 
 
 def source_texts(summary: Summary) -> list[str]:
-    """Return whose figures a summary has, a sentence for each direction; none where both ends are linkgauge's."""
+    """Return the source of a summary's figures for each direction; none if both ends are linkgauge's."""
     if summary.unseen_end is None:
         return []
     is_datagram, is_server = summary.plan.workload.is_datagram, summary.unseen_end is End.FAR
@@ -48,7 +48,7 @@ def remote_name(host: HostInfo, peer: str) -> str:
 
 
 def live_source_text(unseen: End | None, direction: Direction, *, is_datagram: bool) -> str:
-    """Return what a gauge of a running test shows in place of what was received; empty where it shows that."""
+    """Return which bytes a gauge shows in place of the received: `sent`, `acknowledged`; empty if the received."""
     if unseen is None or not _unseen_receives(unseen, direction):
         return ""
     return "sent" if is_datagram else "acknowledged"

@@ -1,9 +1,8 @@
-"""Numbers, rates, times, sizes and settings as text: the one place where they are formatted.
+"""Numbers, rates, times, sizes and settings as text, for every screen, page and table. Pure.
 
-Pure. Values come in base units (bytes, nanoseconds, microseconds, bits per second) and leave as text.
-`None` is unknown and is written as a dash; `0` is measured and is written as 0. Digits are grouped with
-a no-break space: it takes the one cell that a thin space takes in a terminal, never breaks a line, and
-unlike a thin space every terminal font has it.
+Values come in base units (bytes, nanoseconds, microseconds, bits per second). `None` is unknown and becomes a dash,
+`0` was measured and becomes 0. Digits and units are those of presets/number_text.py, which findings use too; here a
+no-break space stands before a unit, and columns of numbers keep their trailing zeros.
 """
 
 from collections.abc import Iterable
@@ -14,14 +13,21 @@ from math import floor, log10
 from typing import Final
 
 from ...engine.model.events import ExpectedRate, Reason
-from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings
+from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings, format_size
 from ...engine.model.workload import Workload
-from ...presets.number_text import NBSP, format_rate, group_digits, is_slow_rate, scale_time, significant_decimals
+from ...presets.number_text import (
+    NBSP,
+    format_quantity,
+    format_rate,
+    group_digits,
+    is_fast_rate,
+    is_slow_rate,
+    scale_time,
+    significant_decimals,
+)
 
 UNKNOWN: Final = "–"
 KIB: Final = 1_024
-GIB: Final = 1_073_741_824
-_MIN_GBIT_S: Final = 9_999_500_000  # 10 000 Mb/s when rounded
 
 _MOST_DECIMALS: Final = 6
 _MAX_TURNS: Final = 3
@@ -139,7 +145,7 @@ def rate_scale(units: RateUnit, top_bit_s: float) -> RateScale:
     """Return the scale of a gauge by the highest rate that it has to show: Gb/s from 10 000 Mb/s on."""
     if units is not RateUnit.MBIT:
         return RateScale(units.value, units.bit_s)
-    if top_bit_s >= _MIN_GBIT_S:
+    if is_fast_rate(top_bit_s):
         return RateScale("Gb/s", 1_000_000_000)
     return table_scale(top_bit_s)
 
@@ -170,13 +176,8 @@ def share_of_gap(value: float | None) -> str:
 
 
 def window(window_bytes: int | None) -> str:
-    """Return a window as a person would type it: `auto`, `56K`, `4M`, or plain bytes."""
-    if window_bytes is None:
-        return "auto"
-    for unit, name in ((GIB, "G"), (MIB, "M"), (KIB, "K")):
-        if window_bytes and window_bytes % unit == 0:
-            return f"{window_bytes // unit}{name}"
-    return str(window_bytes)
+    """Return a window as the user would type it: `auto`, `56K`, `4M`, or plain bytes."""
+    return "auto" if window_bytes is None else format_size(window_bytes)
 
 
 def size(value_bytes: int | None) -> str:
@@ -276,7 +277,7 @@ def times(factor: float) -> str:
 
 
 def is_factor(percent_: float) -> bool:
-    """Return whether a change of so many percent is written as a factor: beyond twice as much."""
+    """Return whether a change in percent is written as a factor: from twice as much on."""
     return percent_ > _MAX_CHANGE_PERCENT
 
 
@@ -299,7 +300,7 @@ def workload(plan: Plan) -> str:
 
 def sessions(value: int) -> str:
     """Return a number of sessions in words: `1 session`, `5 sessions`."""
-    return f"{value}{NBSP}session{'' if value == 1 else 's'}"
+    return quantity(value, "session")
 
 
 def sending_rate(value: Settings) -> str:
@@ -310,7 +311,7 @@ def sending_rate(value: Settings) -> str:
 
 
 def datagram_size(datagram_bytes: int | None) -> str:
-    """Return the UDP payload of a datagram as a person would type it: `auto`, `1472`."""
+    """Return the UDP payload of a datagram as the user would type it: `auto`, `1472`."""
     return "auto" if datagram_bytes is None else str(datagram_bytes)
 
 
@@ -391,6 +392,16 @@ def arrow(direction: Direction) -> str:
     return {Direction.OUT: "→", Direction.IN: "←", Direction.DUPLEX: "⇄"}[direction]
 
 
+def row_name(direction: Direction) -> str:
+    """Return the name of a direction's row; the row of both is their total."""
+    return "total" if direction is Direction.DUPLEX else str(direction)
+
+
+def direction_name(direction: Direction) -> str:
+    """Return the name of a direction's row with its arrow: `out →`, `total ⇄`."""
+    return f"{row_name(direction):<3} {arrow(direction)}"
+
+
 def reason(value: Reason) -> str:
     """Return why a run ended, in a few words."""
     return _REASONS[value]
@@ -419,4 +430,4 @@ def disk_size(value_bytes: int) -> str:
 
 def quantity(value: int, word: str) -> str:
     """Return a number of things: `1 core`, `64 cores`."""
-    return f"{count(value)}{NBSP}{word}{'' if value == 1 else 's'}"
+    return format_quantity(value, word).replace(" ", NBSP, 1)  # the digits have no space between them

@@ -1,7 +1,7 @@
 """Parsing of typed values: windows, rates, times, pass marks, peers, languages, and the ranges of a sweep.
 
-Pure. Every function raises PlanError with the text and the allowed values. Most limits are those of plan.py.
-What the results of runs define is imported late: the command line parses before it needs any of them.
+Pure. Every function raises PlanError with the text and the allowed values. Most limits come from plan.py.
+The modules of results are imported late: the command line parses before it needs any of them.
 A range doubles from its first value to its last, `16K..4M`; `/STEP` adds instead, `512..10240/512`.
 """
 
@@ -108,7 +108,7 @@ def rate_bit_s(text: str) -> int:
 
 
 def _bit_s(text: str, field: str, allowed: str = _RATE_REMEDY) -> int:
-    """Parse bits a second. A number without a letter is refused, since nobody means it; so is a B for bytes."""
+    """Parse bits a second. A number without a unit is refused: it is hardly ever meant. So is a B for bytes."""
     match = _match(_RATE, text, field, allowed)
     value = Decimal(match[1]) * _BIT_S[match[2].lower()]
     if value != int(value) or not _BIT_S["k"] <= value <= 10 * _BIT_S["t"]:
@@ -206,7 +206,7 @@ def time_ns(text: str, field: str, allowed: str) -> int:
 
 
 def age(text: str, field: str = "--keep") -> timedelta:
-    """Parse the age of runs: `90d`, `12h`, `4w`. A number without a unit is refused: nobody means seconds."""
+    """Parse the age of runs: `90d`, `12h`, `4w`. A number without a unit is refused: it cannot mean seconds."""
     match = _match(_AGE, text, field, "give hours, days or weeks: 12h, 90d or 4w")
     return timedelta(hours=int(match[1]) * _HOURS[match[2].lower()])
 
@@ -256,7 +256,7 @@ def refresh_hz(text: str) -> float:
 
 
 def check_refresh_hz(hz: float) -> float:
-    """Return a refresh rate that a person can follow and an SSH line can carry; raise PlanError for others."""
+    """Return a refresh rate that the eye can follow and an SSH line can carry; raise PlanError for others."""
     if not MIN_REFRESH_HZ <= hz <= MAX_REFRESH_HZ:
         raise PlanError("refresh rate", f"{hz:g} Hz", f"give {MIN_REFRESH_HZ:g} to {MAX_REFRESH_HZ:g} a second")
     return hz

@@ -5,7 +5,7 @@ from typing import Final
 
 from ...engine.model.plan import MIB, SECOND_NS, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload
-from .numbers import NBSP, duration, sanitize, sending_rate, settings_change, window
+from .numbers import NBSP, duration, quantity, sanitize, sending_rate, settings_change, window
 
 _INTERVAL_NS: Final = Plan().interval_ns
 
@@ -26,9 +26,9 @@ def socket_words(options: SocketOptions) -> list[str]:
 def non_default_options_text(plan: Plan) -> str:
     """Return the options that differ from the default and have no other place on the screen; empty for none.
 
-    Interval and warm-up of a responsiveness test are those of every such test.
+    All responsiveness tests have the same interval and warm-up.
     """
-    workers = f"{plan.workers}{NBSP}worker{'' if plan.workers == 1 else 's'}" if plan.workers else ""
+    workers = quantity(plan.workers, "worker") if plan.workers else ""
     is_block_used = plan.workload is Workload.STREAM and plan.block_bytes != MIB
     parts = [
         str(plan.mode or ""),

@@ -1,10 +1,6 @@
-"""Latency under load, its grade, round trips a minute and the place of the queue, as text. Pure.
-
-Each row holds cells that are ready to print. Headings and styles belong to the printers.
-"""
+"""Latency under load, its grade, round trips a minute and the place of the queue, as text. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ...engine.model.plan import Direction, Plan, Settings
@@ -21,40 +17,25 @@ from ...engine.results.responsiveness.result import (
 from ...presets.diagnosis.finding import Finding, FindingCode
 from ...presets.number_text import LOAD_NAMES
 from . import numbers
+from .table import NAMES, Column, Table
 
-LOAD_COLUMNS: Final = ("p50", "p99", "mean rise", "peak rise", "one way out", "one way in", "out Mb/s", "in Mb/s")
 QUEUE_CODES: Final[frozenset[FindingCode]] = frozenset({"no-queue", "queue-local", "queue-remote", "queue-path"})
 IDLE_NAME: Final = "idle"
+_LOAD_COLUMNS: Final = (
+    NAMES,
+    Column("p50", rank=5),
+    Column("p99", rank=4),
+    Column("mean rise", is_key=True),
+    Column("peak rise", rank=3),  # of the slowest 0.4 s
+    Column("one way out", rank=2),
+    Column("one way in", rank=1),
+    Column("out Mb/s"),
+    Column("in Mb/s"),
+)
 _LOAD_NAMES: Final = {Direction.OUT: "load out", Direction.IN: "load in", Direction.DUPLEX: "both"}
 _LOST_PROBES_PERCENT: Final = 0.05
 _LEAST_DELAY_NS: Final = 1_000_000
 _LEAST_RISE_NS: Final = 5_000  # 0.01 ms, rounded
-
-
-@dataclass(frozen=True, slots=True)
-class LoadRow:
-    """Latency when idle (`direction` is None), or under load in a direction, and the goodput of that load.
-
-    `rise` is the rise of the mean above the idle one, `peak` that of the slowest 0.4 s. `out_rise` and `in_rise`
-    are those of the one-way delays.
-    """
-
-    direction: Direction | None
-    name: str
-    p50: str
-    p99: str
-    rise: str
-    peak: str
-    out_rise: str
-    in_rise: str
-    out_rate: str
-    in_rate: str
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The cells behind the name, as in LOAD_COLUMNS."""
-        rises = (self.rise, self.peak, self.out_rise, self.in_rise)
-        return (self.p50, self.p99, *rises, self.out_rate, self.in_rate)
 
 
 def load_name(direction: Direction | None) -> str:
@@ -85,24 +66,20 @@ def phase_change_text(plan: Plan, before: Settings, after: Settings) -> str:
     return f"{numbers.sessions(after.sessions)} each way: the rate was not steady"
 
 
-def load_rows(result: Responsiveness) -> list[LoadRow]:
-    """Return a row for the idle link, and one for each load."""
-    unknown = (numbers.UNKNOWN,) * 6
-    idle = LoadRow(None, IDLE_NAME, *_percentiles(result.idle), *unknown)
-    return [idle, *(_load_row(load) for load in result.loads)]
+def load_table(result: Responsiveness) -> Table:
+    """Return latency and goodput: a row for the idle link, and one for each load."""
+    idle = (IDLE_NAME, *_percentiles(result.idle), *(numbers.UNKNOWN,) * 6)
+    return Table(_LOAD_COLUMNS, [idle, *map(_load_row, result.loads)])
 
 
-def _load_row(load: LoadedLatency) -> LoadRow:
-    return LoadRow(
-        load.direction,
+def _load_row(load: LoadedLatency) -> tuple[str, ...]:
+    rises = (load.rise_ns, load.peak_rise_ns, load.one_way_rise_ns.out, load.one_way_rise_ns.in_)
+    rates = (load.bit_s.out, load.bit_s.in_)
+    return (
         load_name(load.direction),
         *_percentiles(load.latency),
-        rise=rise(load.rise_ns),
-        peak=rise(load.peak_rise_ns),
-        out_rise=rise(load.one_way_rise_ns.out),
-        in_rise=rise(load.one_way_rise_ns.in_),
-        out_rate=numbers.mbit(load.bit_s.out),
-        in_rate=numbers.mbit(load.bit_s.in_),
+        *map(rise, rises),
+        *map(numbers.mbit, rates),
     )
 
 
@@ -113,7 +90,7 @@ def _percentiles(latency: Latency | None) -> tuple[str, str]:
 
 
 def rise(value_ns: float | None) -> str:
-    """Return a rise of latency with its sign: `+23.2 ms`; a fall is no rise."""
+    """Return a rise of latency with its sign: `+23.2 ms`; a fall is a rise of 0."""
     if value_ns is None:
         return numbers.UNKNOWN
     return f"+0{numbers.NBSP}ms" if value_ns < _LEAST_RISE_NS else f"+{numbers.latency(value_ns)}"
@@ -128,7 +105,7 @@ def grade_text(result: Responsiveness) -> str:
 
 
 def _graded(result: Responsiveness) -> list[LoadedLatency]:
-    """Return the loads that a grade is of: those of one direction, or the only one."""
+    """Return the loads that are graded: the loads of one direction, or the only load."""
     one_way = [load for load in result.loads if load.direction is not Direction.DUPLEX]
     return one_way or list(result.loads)
 
@@ -179,7 +156,7 @@ def probe_text(result: Responsiveness) -> str:
 
 
 def lost_text(result: Responsiveness) -> str:
-    """Return the share of probes that were lost under load: `load out 1.2 %`; empty where none was."""
+    """Return the share of probes that were lost under load: `load out 1.2 %`; empty if none was."""
     lost = [
         f"{load_name(load.direction)} {numbers.percent(load.lost_percent)}"
         for load in result.loads
@@ -189,12 +166,12 @@ def lost_text(result: Responsiveness) -> str:
 
 
 def unsteady_text(result: Responsiveness) -> str:
-    """Return which loads ended before rate and latency were steady; empty where none did."""
+    """Return which loads ended before rate and latency were steady; empty if none did."""
     return ", ".join(load_name(load.direction) for load in result.loads if not load.is_steady)
 
 
 def sender_queue_texts(result: Responsiveness) -> list[str]:
-    """Return what waited at the senders' own interfaces under each load, where that was a millisecond or more."""
+    """Return what was queued at the senders' own interfaces under each load, if it was a millisecond or more."""
     return [
         f"{load_name(load.direction)}: {words}"
         for load in result.loads
@@ -204,18 +181,16 @@ def sender_queue_texts(result: Responsiveness) -> list[str]:
 
 
 def _sender_queue_text(queue: SenderQueue) -> str:
-    parts: list[str] = []
-    if queue.backlog_bytes:
-        parts.append(
-            f"{numbers.payload(round(queue.backlog_bytes))} in {numbers.sanitize(queue.qdisc or 'its queue')}"
-        )
-    if queue.driver_bytes:
-        parts.append(f"{numbers.payload(round(queue.driver_bytes))} in its driver")
+    places = (
+        (queue.backlog_bytes, numbers.sanitize(queue.qdisc or "its interface")),
+        (queue.driver_bytes, "its driver"),
+    )
+    parts = [f"{numbers.payload(round(part))} queued in {name}" for part, name in places if part]
     if not parts or (queue.delay_ns is not None and queue.delay_ns < _LEAST_DELAY_NS):
         return ""
     where = f"{queue.end.label} {numbers.sanitize(queue.interface or 'host')}"
-    delay = "" if queue.delay_ns is None else f", {numbers.latency(queue.delay_ns)} of its rate"
-    return f"{where}: {' and '.join(parts)}{delay}"
+    delay = "" if queue.delay_ns is None else f": {numbers.latency(queue.delay_ns)} of waiting"
+    return f"{where}, {' and '.join(parts)}{delay}"
 
 
 def is_queue_finding(finding: Finding) -> bool:

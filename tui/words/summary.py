@@ -1,18 +1,14 @@
-"""The rows of a run's summary, as text for the terminal, the report and the app. Pure.
-
-Each row holds cells that are ready to print. Headings, names of rows and styles belong to the printers.
-"""
+"""A run's summary as text: tables of what was measured, its verdict, and what is known of the test. Pure."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from ...engine.model.events import EndText, ExpectedRate, RunEnd
 from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import SECOND_NS, Direction, End, Mode, Plan
+from ...engine.model.plan import SECOND_NS, End, Mode, Plan
 from ...engine.results.confidence import Estimate
 from ...engine.results.counter_sums import percent_of
 from ...engine.results.summary import (
-    CpuSummary,
     Measurement,
     Period,
     ProbeResult,
@@ -22,82 +18,18 @@ from ...engine.results.summary import (
 )
 from ...presets.verdict import Verdict, VerdictCode, judge_period
 from . import numbers
-from .datagram_results import capacity_texts, run_losses, udp_text
+from .datagram_results import capacity_texts, delay_table, loss_table, run_losses, udp_text
 from .responsiveness import phases_text
+from .table import NAMES, Column, Table
 
-LATENCY_COLUMNS: Final = ("min", "p50", "p90", "p99", "p99.9", "max")
-ROW_NAMES: Final = {Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "total"}
-
-
-@dataclass(frozen=True, slots=True)
-class RateRow:
-    """The payload rate of a direction and its share of the expected rate; `duplex` is the total of both.
-
-    Its rates are in the unit of the run (`rate_unit`).
-    """
-
-    direction: Direction
-    rate: str
-    margin: str
-    mib_rate: str
-    payload: str
-    expected: str
-    share: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class TransactionRow:
-    """Transactions a second in a direction, and the percentiles of their latency, as in LATENCY_COLUMNS."""
-
-    direction: Direction
-    per_second: str
-    latency: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeRow:
-    """Latency of the probe, idle or under load. A state that was not probed has only unknown cells."""
-
-    is_loaded: bool
-    is_measured: bool
-    per_second: str
-    latency: tuple[str, ...]
-    rtt: str
-    count: str
-
-
-@dataclass(frozen=True, slots=True)
-class PeriodRow:
-    """A period of constant settings: its rates, the share of the rate expected under them, and its verdict.
-
-    `rate` is that of both directions together, in `unit`: Mb/s, or transactions a second. A period that was no
-    longer than its warm-up has nothing measured.
-    """
-
-    is_measured: bool
-    settings: str
-    rate: str
-    unit: str
-    out: str
-    out_margin: str
-    in_: str
-    in_margin: str
-    expected: str
-    share: str
-    verdict: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class CpuRow:
-    """CPU time of one end: its host, the hottest core, linkgauge's processes, and the cost of the payload."""
-
-    end: str
-    host: str
-    hottest_core: str
-    process: str
-    cost: str
+_LATENCY_COLUMNS: Final = (
+    Column("min", rank=3),
+    Column("p50"),
+    Column("p90", rank=4),
+    Column("p99", rank=6),
+    Column("p99.9", rank=5),
+    Column("max"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,66 +88,142 @@ def end_words(end: RunEnd) -> str:
     return detail if detail.startswith(reason) else f"{reason}: {detail}".removesuffix(": ")
 
 
-def rate_rows(summary: Summary, pass_percent: float) -> list[RateRow]:
-    """Return a row for each direction that was measured, and the total where there are two.
+def measured_tables(summary: Summary, pass_percent: float) -> list[Table]:
+    """Return the tables of what a run measured, latency under load apart; none if it measured nothing.
 
     A share just below `pass_percent` is cut rather than rounded, so that it looks short.
     """
-    expected = summary.expectation
-    rates = {Direction.OUT: expected.out, Direction.IN: expected.in_, Direction.DUPLEX: expected.total}
-    scale = _rate_scale(summary)
-    return [
-        _rate_row(direction, measured, rates[direction], pass_percent, scale)
-        for direction, measured in summary.measurements
-    ]
+    if summary.measured.total is None:
+        return []
+    tables: list[Table] = []
+    if not summary.plan.has_phases:  # the sums of several loads are no figures of any
+        tables.append(rate_table(summary, pass_percent))
+        if summary.measured.total.transactions is not None:
+            tables.append(transaction_table(summary))
+        if summary.plan.workload.is_datagram:
+            tables += [loss_table(summary), delay_table(summary)]
+        if summary.probe is not None and summary.responsiveness is None:
+            tables.append(probe_table(summary.probe))
+        if len(summary.periods) > 1:
+            tables.append(period_table(summary, pass_percent))
+    return [*tables, cpu_table(summary)]
 
 
-def rate_unit(summary: Summary) -> str:
-    """Return the unit of a run's rates: Mb/s, or kb/s if all are below 1 Mb/s."""
-    return _rate_scale(summary).unit
+def rate_table(summary: Summary, pass_percent: float) -> Table:
+    """Return the goodput and its share of the expected rate: a row for each direction, and the total of both."""
+    scale = rate_scale(summary)
+    columns = (
+        NAMES,
+        Column(scale.unit, is_key=True),
+        Column("± 95 %", rank=4),
+        Column("MiB/s", rank=2),
+        Column("payload", rank=3),
+        Column("expected", rank=5),
+        Column("share"),
+        Column("source", is_text=True, wraps=True, rank=1),
+    )
+    rows: list[tuple[str, ...]] = []
+    for direction, measured in summary.measurements:
+        expected = summary.expectation[direction]
+        rows.append(
+            (
+                numbers.direction_name(direction),
+                scale.number(measured.bit_s),
+                margin_cell(measured.estimate),
+                numbers.rate_in_unit(measured.bit_s, numbers.RateUnit.MIB),
+                numbers.payload(measured.bytes),
+                scale.number(None if expected is None else expected.bit_s),
+                share_cell(measured.bit_s, expected, pass_percent),
+                _source_cell(expected),
+            )
+        )
+    return Table(columns, rows)
 
 
-def _rate_scale(summary: Summary) -> numbers.RateScale:
+def rate_scale(summary: Summary) -> numbers.RateScale:
+    """Return the scale of a run's rates: Mb/s, or kb/s if all are below 1 Mb/s."""
     return numbers.table_scale(max((measured.bit_s for _, measured in summary.measurements), default=0.0))
 
 
-def transaction_rows(summary: Summary) -> list[TransactionRow]:
-    """Return a row for each direction with transactions; percentiles are of all of them, not of a mean."""
-    return [
-        TransactionRow(
-            direction, numbers.transaction_number(measured.transactions_s), latency_cells(measured.latency)
-        )
-        for direction, measured in summary.measurements
-        if measured.transactions is not None
-    ]
+def transaction_table(summary: Summary) -> Table:
+    """Return transactions a second and their latency: percentiles are of all transactions, not of a mean."""
+    return Table(
+        (NAMES, Column("trans/s"), *_LATENCY_COLUMNS),
+        [
+            (
+                numbers.direction_name(direction),
+                numbers.transaction_number(measured.transactions_s),
+                *_latency_cells(measured.latency),
+            )
+            for direction, measured in summary.measurements
+            if measured.transactions is not None
+        ],
+    )
 
 
-def probe_rows(probe: ProbeSummary) -> tuple[ProbeRow, ProbeRow]:
-    """Return the probe's rows before payload flowed and under load: the difference is the queues of the load."""
-    return _probe_row(probe.idle, is_loaded=False), _probe_row(probe.loaded, is_loaded=True)
+def probe_table(probe: ProbeSummary) -> Table:
+    """Return the probe's latency before payload flowed and under load: the difference is the queues of the load."""
+    columns = (NAMES, *_LATENCY_COLUMNS, Column("tcp rtt", rank=2), Column("probes", rank=1))
+    return Table(columns, [("idle", *_probe_cells(probe.idle)), ("loaded", *_probe_cells(probe.loaded))])
 
 
-def period_rows(summary: Summary, pass_percent: float) -> list[PeriodRow]:
-    """Return a row for each period of constant settings."""
-    response_bits = response_bits_of(summary.plan)
-    rows: list[PeriodRow] = []
-    for period in summary.periods:
-        bit_s, expected = period_bit_s(period), period.expectation[period.settings.direction]
+def _probe_cells(result: ProbeResult | None) -> tuple[str, ...]:
+    if result is None:
+        return (*_latency_cells(None), numbers.UNKNOWN, numbers.UNKNOWN)
+    count = f"{numbers.count(result.transactions)} in {result.span_ns / SECOND_NS:.1f}{numbers.NBSP}s"
+    return (*_latency_cells(result.latency), numbers.round_trip(result.rtt_us), count)
+
+
+def period_table(summary: Summary, pass_percent: float) -> Table:
+    """Return a row for each period of constant settings: its rates, and its verdict under them."""
+    columns = (
+        Column(is_text=True, wraps=True),
+        Column("out Mb/s"),
+        Column("± 95 %", rank=1),
+        Column("in Mb/s"),
+        Column("± 95 %", rank=2),
+        Column("expected Mb/s", is_extra=True),
+        Column("verdict"),
+        Column("source", is_text=True, wraps=True, is_extra=True),
+    )
+    rows: list[tuple[str, ...]] = []
+    for number, period in enumerate(summary.periods, start=1):
+        expected = period.expectation[period.settings.direction]
         rows.append(
-            PeriodRow(
-                bit_s is not None,
-                numbers.settings(period.settings, summary.plan.workload),
-                numbers.rate_number(bit_s, response_bits),
-                "Mb/s" if response_bits is None else "trans/s",
+            (
+                f"{number}. {numbers.settings(period.settings, summary.plan.workload)}",
                 *_rate_and_margin(period.measured.out),
                 *_rate_and_margin(period.measured.in_),
-                _expected_cell(expected),
-                share_cell(bit_s, expected, pass_percent),
+                numbers.mbit(None if expected is None else expected.bit_s),
                 _period_verdict(period, pass_percent),
                 _source_cell(expected),
             )
         )
-    return rows
+    return Table(columns, rows)
+
+
+def period_averages(summary: Summary, pass_percent: float, *, is_over: bool) -> list[tuple[str, str, str]]:
+    """Return the rate, the verdict and the settings of each period in which something was measured.
+
+    The verdict is empty if no rate is expected. Until the run is over, it is the share of the expected rate.
+    """
+    response_bits = response_bits_of(summary.plan)
+    unit = "Mb/s" if response_bits is None else "trans/s"
+    averages: list[tuple[str, str, str]] = []
+    for period in summary.periods:
+        bit_s = period_bit_s(period)
+        if bit_s is None:
+            continue
+        share = share_cell(bit_s, period.expectation[period.settings.direction], pass_percent)
+        verdict = _period_verdict(period, pass_percent) if is_over else f"{share:>7}"
+        averages.append(
+            (
+                f"{numbers.rate_number(bit_s, response_bits):>8}{numbers.NBSP}{unit}",
+                "" if share == numbers.UNKNOWN else verdict,
+                numbers.settings(period.settings, summary.plan.workload),
+            )
+        )
+    return averages
 
 
 def period_bit_s(period: Period) -> float | None:
@@ -238,10 +246,29 @@ def _period_verdict(period: Period, pass_percent: float) -> str:
     return f"{numbers.verdict(verdict.word)} {numbers.percent(verdict.percent, mark=pass_percent)}"
 
 
-def cpu_rows(summary: Summary) -> tuple[CpuRow, CpuRow]:
-    """Return the CPU rows of the near and the far end."""
+def cpu_table(summary: Summary) -> Table:
+    """Return the CPU time of both ends: host, busiest core, linkgauge's processes, and the cost of the payload."""
     is_bulk = summary.plan.workload.is_bulk
-    return _cpu_row(End.NEAR, summary.near_cpu, is_bulk), _cpu_row(End.FAR, summary.far_cpu, is_bulk)
+    columns = (
+        NAMES,
+        Column("CPU"),
+        Column("busiest core", rank=2),
+        Column("linkgauge", rank=1),
+        Column(f"per {'MiB' if is_bulk else 'trans'}"),
+    )
+    return Table(
+        columns,
+        [
+            (
+                end.label,
+                *map(numbers.percent, (cpu.host_percent, cpu.hottest_core_percent, cpu.process_percent)),
+                numbers.cpu_cost(cpu.msec_per_mib)
+                if is_bulk
+                else numbers.transaction_cpu_cost(cpu.msec_per_transaction),
+            )
+            for end, cpu in ((End.NEAR, summary.near_cpu), (End.FAR, summary.far_cpu))
+        ],
+    )
 
 
 def progress_text(percent: float | None) -> str:
@@ -254,7 +281,7 @@ def progress_text(percent: float | None) -> str:
 def findings_period(summary: Summary) -> str:
     """Return which part of a run its findings are about: `last period` after a change of settings, else nothing.
 
-    Those of a responsiveness test are about its whole run.
+    The findings of a responsiveness test are about its whole run.
     """
     if summary.plan.responsiveness is not None:
         return ""
@@ -289,7 +316,7 @@ def tcp_text(summary: Summary) -> str:
 
 
 def transfer_text(summary: Summary) -> str:
-    """Return the three metrics of RFC 6349 in one line, those that are known; empty where none is."""
+    """Return the three metrics of RFC 6349 in one line, if they are known; empty without any."""
     ratio, efficiency = summary.transfer_time_ratio, summary.efficiency_percent
     delay_us, delay_percent = summary.buffer_delay_us, summary.buffer_delay_percent
     words: list[str] = []
@@ -316,7 +343,7 @@ def other_tests_text(summary: Summary) -> str:
 
 
 def mode_text(summary: Summary, *, is_short: bool = False) -> str:
-    """Return how payload moved, and why so where nobody asked for it; empty where that is unknown."""
+    """Return how payload moved, and why, if the user did not choose it; empty if it is unknown."""
     mode = summary.tcp.mode
     if mode is None or summary.plan.mode is not None:
         return mode or ""
@@ -333,42 +360,23 @@ def _tcp_words(tcp: TcpSummary) -> list[str]:
     return words
 
 
-def latency_cells(latency: LatencySummary | None) -> tuple[str, ...]:
-    """Return a latency distribution's cells, as in LATENCY_COLUMNS."""
+def _latency_cells(latency: LatencySummary | None) -> tuple[str, ...]:
     if latency is None:
-        return (numbers.UNKNOWN,) * len(LATENCY_COLUMNS)
+        return (numbers.UNKNOWN,) * len(_LATENCY_COLUMNS)
     values = (latency.min_ns, latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p99_9_ns, latency.max_ns)
-    return tuple(numbers.latency(value_ns) for value_ns in values)
+    return tuple(map(numbers.latency, values))
 
 
 def margin_cell(estimate: Estimate | None) -> str:
-    """Return half of a rate's 95 % interval in percent of the rate: `±0.31 %`, or a dash."""
-    return numbers.margin_of_error(None if estimate is None else estimate.half_width_percent) or numbers.UNKNOWN
+    """Return half of a rate's 95 % interval in percent of the rate, for a column headed with ±; or a dash."""
+    margin = numbers.margin_of_error(None if estimate is None else estimate.half_width_percent)
+    return margin.removeprefix("±") or numbers.UNKNOWN
 
 
 def share_cell(bit_s: float | None, expected: ExpectedRate | None, pass_percent: float) -> str:
     """Return a rate in percent of the expected rate; a percentage of nothing is a dash."""
     share = percent_of(bit_s, None if expected is None else expected.bit_s)
     return numbers.UNKNOWN if share is None else numbers.percent(share, mark=pass_percent)
-
-
-def _rate_row(
-    direction: Direction,
-    measured: Measurement,
-    expected: ExpectedRate | None,
-    pass_percent: float,
-    scale: numbers.RateScale,
-) -> RateRow:
-    return RateRow(
-        direction,
-        scale.number(measured.bit_s),
-        margin_cell(measured.estimate),
-        mib_rate=numbers.rate_in_unit(measured.bit_s, numbers.RateUnit.MIB),
-        payload=numbers.payload(measured.bytes),
-        expected=scale.number(None if expected is None else expected.bit_s),
-        share=share_cell(measured.bit_s, expected, pass_percent),
-        source=_source_cell(expected),
-    )
 
 
 def _rate_and_margin(measured: Measurement | None) -> tuple[str, str]:
@@ -379,38 +387,3 @@ def _rate_and_margin(measured: Measurement | None) -> tuple[str, str]:
 
 def _source_cell(expected: ExpectedRate | None) -> str:
     return "no expected rate" if expected is None else f"{expected.basis}: {numbers.sanitize(expected.source)}"
-
-
-def _expected_cell(expected: ExpectedRate | None) -> str:
-    return numbers.mbit(None if expected is None else expected.bit_s)
-
-
-def _probe_row(result: ProbeResult | None, *, is_loaded: bool) -> ProbeRow:
-    if result is None:
-        return ProbeRow(
-            is_loaded,
-            is_measured=False,
-            per_second=numbers.UNKNOWN,
-            latency=latency_cells(None),
-            rtt=numbers.UNKNOWN,
-            count=numbers.UNKNOWN,
-        )
-    per_second = result.transactions * SECOND_NS / result.span_ns if result.span_ns else None
-    return ProbeRow(
-        is_loaded,
-        is_measured=True,
-        per_second=numbers.transaction_number(per_second),
-        latency=latency_cells(result.latency),
-        rtt=numbers.round_trip(result.rtt_us),
-        count=f"{numbers.count(result.transactions)} in {result.span_ns / SECOND_NS:.1f}{numbers.NBSP}s",
-    )
-
-
-def _cpu_row(end: End, cpu: CpuSummary, is_bulk: bool) -> CpuRow:
-    return CpuRow(
-        end.label,
-        numbers.percent(cpu.host_percent),
-        numbers.percent(cpu.hottest_core_percent),
-        numbers.percent(cpu.process_percent),
-        numbers.cpu_cost(cpu.msec_per_mib) if is_bulk else numbers.transaction_cpu_cost(cpu.msec_per_transaction),
-    )

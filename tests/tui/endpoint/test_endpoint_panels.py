@@ -67,14 +67,14 @@ async def test_an_endpoint_without_clients_has_no_totals() -> None:
 
 
 async def test_the_past_ends_at_the_right_with_the_newest_second() -> None:
-    """The highest second is as high as the plot; older seconds have no room."""
+    """The highest second is as high as the plot, and half of it half as high; older seconds have no room."""
     app = Bench(EndpointGauge("received"))
     async with app.run_test(size=(42, 8)) as pilot:
-        app.instrument.show(RateHistory(2e9, [*[9e9] * 100, *[0.0] * 39, 4e9], RateUnit.MBIT))
+        app.instrument.show(RateHistory(2e9, [*[9e9] * 100, *[0.0] * 38, 2e9, 4e9], RateUnit.MBIT))
         await pilot.pause()
-        top, base = lines_of(app)[-2:]
-        assert top == f"{' ' * 39}█"
-        assert base == f"{'▁' * 39}█"
+        plot = lines_of(app)[-5:]
+        assert [line[-2:] for line in plot] == [" █", " █", "▄█", "██", "██"]
+        assert plot[-1] == f"{'▁' * 38}██"
         assert "highest 4 000 Mb/s" in str(app.instrument.border_subtitle).replace("\u00a0", " ")
 
 

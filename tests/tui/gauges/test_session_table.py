@@ -36,6 +36,7 @@ async def test_a_round_trip_of_microseconds_is_not_zero(world: Any) -> None:
         assert "3.00 µs" in text
         assert "22.1 ms" in text
         assert "0.00 ms" not in text
+        assert "0 retransmits" in text
 
 
 async def test_sessions_of_datagrams_have_loss_jitter_and_packets(world: Any) -> None:
@@ -48,5 +49,6 @@ async def test_sessions_of_datagrams_have_loss_jitter_and_packets(world: Any) ->
         await cockpit.settle()
         lines = [" ".join(line.split()) for line in cockpit.text().splitlines()]
         assert any("# Mb/s loss jitter packets/s" in line for line in lines)
+        assert not any("retransmit" in line for line in lines)
         assert any("1 1 000 0.25 % 31.0 µs 84 918" in line for line in lines)
         assert any("2 – – % – –" in line for line in lines)

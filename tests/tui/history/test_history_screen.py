@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from linkgauge.tui.history.compare_screen import CompareScreen
 from linkgauge.tui.history.history_screen import HistoryScreen
-from linkgauge.tui.history.run_pages import PAGE_RUNS
+from linkgauge.tui.history.listed_runs import PAGE_RUNS
 from linkgauge.tui.history.run_table import RunTable
 from linkgauge.tui.kit.actions import ScreenKind, actions_of
 from linkgauge.tui.kit.screens.prompts import ConfirmScreen

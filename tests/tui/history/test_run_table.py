@@ -23,7 +23,7 @@ async def test_the_list_is_sorted_by_each_column(world: Any, history_log: Any) -
 
 
 async def test_peers_can_be_told_apart_and_rates_are_whole_at_each_width(world: Any, history_log: Any) -> None:
-    """A column without room is left out; names lose their middle, where they are alike."""
+    """A column without room is left out; names lose the middle, in which they are alike."""
     async with world.cockpit((200, 24)) as cockpit:
         await open_history(cockpit)
         for width in (200, 120, 80, 60, 40):

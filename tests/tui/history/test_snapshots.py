@@ -1,11 +1,11 @@
-"""Pictures of the screens of kept runs."""
+"""Pictures of the screens of stored runs."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 
 
 def pressed(world: Any, *keys: str) -> Callable[[Any], Awaitable[None]]:

@@ -3,26 +3,32 @@
 import pytest
 from jinja2 import UndefinedError
 from linkgauge.tui.report.html import render
+from linkgauge.tui.words.table import NAMES, Column, Strong, Table
 
-SWEEP = {"description": "", "conclusions": [], "grids": [], "columns": ["a"], "rows": []}
+SWEEP = {"title": "t", "description": "", "conclusions": [], "grids": [], "results": Table((NAMES,), [])}
 
 
 def test_a_value_of_a_template_is_escaped() -> None:
-    """In a heading, in a list and in the cell of a table."""
+    """In a heading, in a list and in the cells of a table."""
     evil = "<img src=x onerror=alert(1)>"
-    page = render("sweep.html.j2", **SWEEP | {"title": evil, "conclusions": [evil], "rows": [[evil]]})
+    results = Table((Column(evil), NAMES), [(Strong(evil), evil)])
+    page = render("sweep.html.j2", **SWEEP | {"title": evil, "conclusions": [evil], "results": results})
     assert "<img" not in page
-    assert page.count("&lt;img") == 4  # the title stands in the head as well
+    assert page.count("&lt;img") == 6  # the title stands in the head as well
 
 
 def test_a_missing_value_of_a_template_is_an_error() -> None:
     """Not an empty place in the page."""
-    with pytest.raises(UndefinedError, match="title"):
-        render("sweep.html.j2", **SWEEP)
+    with pytest.raises(UndefinedError, match="results"):
+        render("sweep.html.j2", **{name: value for name, value in SWEEP.items() if name != "results"})
 
 
-def test_the_first_column_and_the_last_text_columns_are_text() -> None:
-    """Numbers between them are aligned to the right."""
-    page = render("sweep.html.j2", **SWEEP | {"title": "t", "columns": ["a", "b"], "rows": [["x", "1"]]})
-    assert '<td class="words">x</td>' in page
-    assert "<td>1</td>" in page
+def test_text_is_on_the_left_and_what_matters_is_bold() -> None:
+    """Of a key column every cell; a table without rows is left out."""
+    columns = (NAMES, Column("a", is_key=True), Column("b", is_extra=True))
+    page = render(
+        "sweep.html.j2", **SWEEP | {"results": Table(columns, [("x", "1", "2"), ("y", "3", Strong("4"))])}
+    )
+    cells = '<td class="words">x</td>', "<td><b>1</b></td>", "<td>2</td>", "<td><b>4</b></td>"
+    assert all(cell in page for cell in cells)
+    assert "<table" not in render("sweep.html.j2", **SWEEP)

@@ -1,4 +1,4 @@
-"""The plots of a report: labels, axes, and settings that nobody else can give."""
+"""The plots of a report: labels, axes, and settings of matplotlib that other users cannot change."""
 
 import re
 import subprocess

@@ -111,7 +111,7 @@ def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, history_
 
 
 def test_a_report_says_why_a_run_is_not_faster(world: Any, history_log: RunLog) -> None:
-    """What limits, what shows it, and the command; nobody has to come back to the terminal for it."""
+    """The cause, the evidence, and the command: the page is enough."""
     page = page_of(history_log, SHORT)
     why = page.text.partition("Why it is not faster")[2]
     assert "Local CPU core 3 was saturated" in why

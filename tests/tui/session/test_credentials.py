@@ -175,7 +175,7 @@ def test_a_keys_file_that_is_too_long_is_refused_and_not_cut(config: Path) -> No
 
 @pytest.mark.parametrize("line", [b"db-03 short", b"db-03", b"\xff\xfe", b"db-03 key\x00with\x00zeros-in-it", b"?"])
 def test_a_keys_file_that_is_damaged_behind_the_peers_line_is_refused(config: Path, line: bytes) -> None:
-    """Nobody knows what it said, and of which peer."""
+    """A line that is passed over could be the line of any peer."""
     path = config / "keys"
     path.write_bytes(b"db-02 key-of-db-02-itself\n\n" + line + b"\n")
     path.chmod(0o600)
@@ -255,7 +255,7 @@ KEY = "k-of-an-endpoint-1234"
     ],
 )
 def test_a_pasted_command_names_the_peer_with_its_key(text: str, peer: str, key: str | None, pin: bool) -> None:
-    """As the endpoint prints it, or as a person writes it; an address alone is enough."""
+    """As the endpoint prints it, or as the user writes it; an address alone is enough."""
     pasted = parse_pasted_peer(text)
     assert str(pasted).removesuffix(":5820" if peer == "loopback" else "") == peer
     assert (key_of(pasted) if pasted.access else None) == key

@@ -1,4 +1,4 @@
-"""What a person has set, and the file that it is kept in."""
+"""The user's settings, and their file."""
 
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def test_an_error_is_reported_with_file_and_name_and_the_rest_is_used(
 
 
 def test_a_file_that_is_linked_to_stays_linked_to(tmp_path: Path) -> None:
-    """As people have it who keep such files elsewhere."""
+    """Some users keep such files in another folder."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / FILE_NAME).symlink_to(tmp_path / "elsewhere" / "mine.toml")
     save_preferences(tmp_path, SET)
@@ -81,7 +81,7 @@ def test_a_file_that_is_linked_to_stays_linked_to(tmp_path: Path) -> None:
 
 
 def test_a_failed_save_is_reported_with_its_path(tmp_path: Path) -> None:
-    """Here a file stands where the folder should be."""
+    """Here a file has the name of the folder."""
     (tmp_path / "config").write_text("")
     with pytest.raises(PreferencesNotSaved, match=r"config/settings.toml: .*(exists|directory)"):
         save_preferences(tmp_path / "config", SET)

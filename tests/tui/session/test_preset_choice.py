@@ -58,7 +58,7 @@ async def test_a_named_preset_keeps_its_link_options_without_a_query() -> None:
 
 @pytest.mark.parametrize(("host", "version"), [("127.0.0.1", 4), ("::1", 6)])
 async def test_datagrams_are_sent_at_the_expected_rate_of_the_ip_version_in_use(host: str, version: int) -> None:
-    """At that of the other one, some would be lost on a full line."""
+    """At the rate of the other version, a full line would lose some."""
     plan, preset = Plan(workload=Workload.UDP), CATALOG.find("gbe-fd-1500")
     async with Endpoint(listen(host, 0)) as endpoint:
         peer = Peer(*endpoint.address)

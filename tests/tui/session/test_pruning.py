@@ -114,7 +114,7 @@ def _save_runs(log: RunLog, starts: list[datetime]) -> list[str]:
 def test_a_clock_that_is_wrong_deletes_no_run_by_itself(
     tmp_path: Path, starts: list[datetime], now: datetime, deleted: list[int], uncertain: list[int]
 ) -> None:
-    """Runs older than 90 days go, by the order of runs too; those of an uncertain age only if a person agrees."""
+    """Runs older than 90 days go, by the order of runs too; runs of an uncertain age only if the user agrees."""
     with RunLog.open(tmp_path) as log:
         run_ids = _save_runs(log, starts)
         for with_uncertain in (False, True):
@@ -174,7 +174,7 @@ def test_old_runs_are_thinned_as_the_preference_says(
 def test_a_clock_that_is_wrong_thins_no_new_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: datetime
 ) -> None:
-    """Nobody is asked there, so the order of the runs decides."""
+    """No user is asked, so the order of the runs decides."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
     (tmp_path / "settings.toml").write_text('thin_after = "4w"')

@@ -25,7 +25,7 @@ ENDLESS_RUN = RunSpec(ENDLESS, LOOPBACK, Judging(PRESET))
 
 
 async def test_an_event_is_in_the_log_and_in_the_csv_before_the_caller_has_it(tmp_path: Path) -> None:
-    """What a person has seen is kept, whatever happens next."""
+    """The log keeps every event that the user has seen."""
     path = tmp_path / "rows.csv"
     with RunLog.open(tmp_path) as log:
         seen = 0

@@ -34,7 +34,7 @@ def test_a_tilde_and_a_relative_path_become_absolute(tmp_path: Path, monkeypatch
 def test_without_a_variable_the_directories_are_those_of_the_user(
     value: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An empty variable is no directory."""
+    """An empty variable does not name a directory."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("LINKGAUGE_DATA_DIR", "LINKGAUGE_CONFIG_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -47,7 +47,7 @@ def test_without_a_variable_the_directories_are_those_of_the_user(
 def test_a_log_that_cannot_be_opened_is_reported_and_the_run_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file stands where the data directory should be."""
+    """A file has the name of the data directory."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path / "file"))
     messages: list[str] = []
@@ -65,7 +65,7 @@ def test_reading_creates_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id_and_a_wrong_id_is_a_usage_error(tmp_path: Path) -> None:
-    """The error is the person's to mend, and so of another kind than that of a damaged log."""
+    """The user can mend it, so it is another kind of error than a damaged log."""
     with RunLog.open(tmp_path) as log:
         log.begin("20261121-014629-7f3a", "", "loopback")
         assert find_run(log, "20261121").run_id == "20261121-014629-7f3a"

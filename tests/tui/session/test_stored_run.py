@@ -1,6 +1,5 @@
 """Runs of the log, rebuilt from their events."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import Event, Reason
+from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
 from linkgauge.engine.model.workload import Workload
@@ -51,7 +50,7 @@ def test_the_verdict_of_that_time_stands_although_the_pass_mark_has_changed(
 
 
 def test_label_and_note_are_the_current_ones(world: Any, history_log: RunLog) -> None:
-    """A person may have written them long after the run."""
+    """The user may have written them long after the run."""
     history_log.set_label(CHANGED, "renamed")
     history_log.set_note(CHANGED, "ticket 4711")
     document = load_stored_run(history_log, history_log.find(CHANGED)).outcome.document
@@ -67,32 +66,28 @@ def test_loopback_stands_in_for_a_preset_and_a_peer_that_are_gone(world: Any, hi
     assert snapshot.peak.total is None
 
 
-class WithoutBeginning:
-    """A log that has lost the first event of each run."""
-
-    def __init__(self, log: RunLog) -> None:
-        self._log = log
-
-    def events(self, run_id: str) -> Iterator[Event]:
-        """Return all events but the first."""
-        return islice(self._log.events(run_id), 1, None)
-
-
-def test_a_run_whose_beginning_is_missing_is_damaged(history_log: RunLog) -> None:
-    """Nothing says what its samples are of."""
-    with pytest.raises(RunLogError, match=f"its beginning is missing; `linkgauge runs delete {SHORT}`"):
-        load_stored_run(WithoutBeginning(history_log), history_log.find(SHORT))
+def test_a_run_without_its_first_event_is_damaged(history_log: RunLog, tmp_path: Path) -> None:
+    """Its samples do not say what they belong to."""
+    with RunLog.open(tmp_path) as log:
+        log.begin("r1", "", "db-02:5820")
+        for event in islice(history_log.events(SHORT), 1, None):
+            log.add("r1", event)
+        assert log.flush()
+        with pytest.raises(RunLogError, match="its beginning is missing; `linkgauge runs delete r1`"):
+            load_stored_run(log, log.find("r1"))
 
 
 def test_each_run_is_compared_with_the_first(world: Any, history_log: RunLog) -> None:
     """Peer and preset are among the settings that differ, and only if they do."""
     runs = [load_stored_run(history_log, history_log.find(run_id)) for run_id in (FIRST, SHORT, CHANGED)]
     short, changed = compare_stored_runs(runs)
-    names = [row.name for row in short.plan_rows]
+    names = [name for _, name, *_ in short.rows]
     assert "peer" in names
     assert "preset" not in names
-    assert "preset" in [row.name for row in changed.plan_rows]
-    assert short.figure_rows
+    assert "preset" in [name for _, name, *_ in changed.rows]
+    assert "out Mb/s" in names
+    assert [column.title for column in changed.columns] == ["", "", "A", "C", ""]
+    assert changed.title == "C compared with A"
 
 
 def test_the_rate_over_time_continues_through_a_change_of_settings(world: Any, history_log: RunLog) -> None:

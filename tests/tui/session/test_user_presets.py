@@ -93,7 +93,7 @@ def test_a_check_against_a_user_preset_is_judged_by_it(cli: Cli) -> None:
 
 
 def test_a_preset_is_replaced_only_by_force(world: Any, tmp_path: Path, cli: Cli) -> None:
-    """What a person edited is not lost by a slip of theirs."""
+    """A slip does not destroy the user's edits."""
     keep_run(world, tmp_path / "data")
     path = tmp_path / "config" / "presets" / "uplink.toml"
     path.parent.mkdir(parents=True)

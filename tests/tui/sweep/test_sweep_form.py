@@ -29,7 +29,7 @@ async def answer_form(*fields: tuple[str, str]) -> tuple[str, Any]:
 
 
 async def test_the_form_answers_a_sweep_of_its_fields() -> None:
-    """The direction and the preset are those of the cockpit; the number of runs is shown."""
+    """Direction and preset come from the cockpit; the number of runs is shown."""
     line, (sweep,) = await answer_form(("window", "64K,1M"), ("sessions", "1,2,5"), ("seconds", "2"))
     assert line.startswith("6 runs, about ")
     assert line.endswith("compared with 10gbe-fd-1500")

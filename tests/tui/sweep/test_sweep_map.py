@@ -50,8 +50,8 @@ def test_rates_that_are_too_uncertain_are_counted() -> None:
     first, *others = RESULTS
     uncertain = replace(first.summary, measured=PerDirection(None, None, None))
     lines = texts(knee_lines(OUT_SWEEP, [replace(first, summary=uncertain), *others]))
-    assert lines[-1].startswith("▲ 1 rate too noisy to rank")
-    assert "use more seconds" in lines[-1]
+    assert lines[-1].startswith("▲ 1 result is too noisy to rank")
+    assert "test longer" in lines[-1]
 
 
 def test_a_plot_has_a_line_for_each_column_with_a_letter() -> None:

@@ -119,7 +119,7 @@ class Impatient(Breaker):
 async def test_a_point_that_the_user_stops_early_has_no_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A part of its time is no figure to rank beside whole ones; it is measured again when the sweep continues."""
+    """A part of its time cannot be ranked beside whole runs: it is measured again when the sweep continues."""
     monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
     sweep = replace(SWEEP, base=replace(SWEEP.base, duration_ns=20 * SECOND_NS))
     observer = Impatient(limit=1)

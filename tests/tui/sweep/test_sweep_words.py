@@ -27,7 +27,7 @@ from ..sweep_example import AT, SWEEP, K, cells
         ),
         (SaturationPoint("window_bytes", AT, 16 * K, 0.8, is_first=True), "no gain from 16K on"),
         (SaturationPoint("window_bytes", AT, 64 * K, None, is_first=False), "test larger values"),
-        (SaturationPoint("window_bytes", AT, 32 * K, 20.0, is_first=False), "use more seconds"),
+        (SaturationPoint("window_bytes", AT, 32 * K, 20.0, is_first=False), "test longer (--seconds 10)"),
     ],
 )
 def test_a_knee_is_a_sentence_that_says_no_more_than_is_known(knee: SaturationPoint, sentence: str) -> None:
@@ -58,8 +58,8 @@ def test_a_noisy_leader_leaves_its_direction_without_a_winner() -> None:
     lines = [(mark, words.replace("\N{NO-BREAK SPACE}", " ")) for mark, words in ranking_lines(SWEEP, found)]
     assert [mark for mark, _ in lines] == ["noisy", "fastest"]
     assert lines[0][1].startswith("out: no winner: the highest rate, 65.54 Mb/s with out, ")
-    assert lines[0][1].endswith("window 64K, is too noisy to rank; use more seconds")
-    assert noise_words(found) == "1\N{NO-BREAK SPACE}rate too noisy to rank; use more seconds"
+    assert lines[0][1].endswith("window 64K, is too noisy to rank; test longer (--seconds 10)")
+    assert noise_words(found) == "1\N{NO-BREAK SPACE}result is too noisy to rank; test longer (--seconds 10)"
 
 
 @pytest.mark.parametrize("done", [2, 3, 5])

@@ -16,11 +16,11 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.summary import Summary
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.words.comparison import (
+    changed_settings,
     difference_words,
     figure_name,
     figure_value_words,
     plan_difference_words,
-    plan_rows,
 )
 
 SINGLE_SESSION = Settings()
@@ -43,7 +43,7 @@ HOST = HostInfo("a", "Linux", 2, "linkgauge 0.1.0", "uvloop")
     ],
 )
 def test_a_difference_in_words_claims_what_its_interval_shows(difference: Difference | None, words: str) -> None:
-    """And says where there is no interval."""
+    """And says if there is no interval."""
     figure = Figure("measured.out.mbit_s", "bit_s", 100e6, 105.2e6, difference)
     assert difference_words(figure).replace("\N{NO-BREAK SPACE}", " ") == words
 
@@ -97,7 +97,7 @@ def test_a_loss_where_there_was_none_differs_by_points() -> None:
     ],
 )
 def test_more_than_twice_as_much_is_a_factor_in_every_unit(key: str, unit: FigureUnit, words: str) -> None:
-    """A person reads 624x, and not 62 322 %."""
+    """624x is easier to read than 62 322 %."""
     text = difference_words(Figure(key, unit, 100.0, 300.0, Difference(200.0)))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == words
 
@@ -122,7 +122,7 @@ def test_runs_of_any_two_plans_are_compared() -> None:
     assert values["message sizes"] == ("none", "200/1 000")
     assert values["bytes"] == ("unlimited", "5.00 MiB")
     assert values["near cores"] == ("default", "0/1")
-    assert {"local cores"} == {row.name for row in plan_rows(comparison) if "cores" in row.name}
+    assert {"local cores"} == {name for name, *_ in changed_settings(comparison) if "cores" in name}
     limited = plan_difference_words(compare(first, summary_of(Plan(rate_bit_s=100_000_000))))
     assert [(name, after.replace("\N{NO-BREAK SPACE}", " ")) for name, _, after in limited] == [
         ("rate", "100 Mb/s")

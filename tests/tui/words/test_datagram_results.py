@@ -1,23 +1,30 @@
-"""What became of datagrams, in words: small losses are never rounded away, and what nobody knows is a dash."""
+"""What became of datagrams, in words: small losses are never rounded away, and an unknown value is a dash."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.events import Expectation, Reason, RunEnd
 from linkgauge.engine.model.latency_histogram import LatencySummary
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.summary import CapacitySummary, DatagramSummary, LossByHost
+from linkgauge.engine.results.summary import (
+    CapacitySummary,
+    CpuSummary,
+    DatagramSummary,
+    LossByHost,
+    Measurement,
+    Summary,
+    TcpSummary,
+)
 from linkgauge.tui.words.datagram_results import (
-    DELAY_COLUMNS,
     capacity_text,
     datagram_facts,
-    delay_cells,
-    delay_rows,
+    delay_table,
     loss_percent,
     loss_places_text,
-    loss_rows,
     loss_shares_text,
+    loss_table,
     loss_text,
     run_losses,
     service_text,
@@ -27,6 +34,7 @@ from linkgauge.tui.words.datagram_results import (
 from ..scripted_run import ScriptedRun
 
 UNKNOWN = DatagramSummary(*[None] * 25)
+UNKNOWN_CPU = CpuSummary(None, None, None, None)
 
 
 def known(**values: Any) -> DatagramSummary:
@@ -60,7 +68,7 @@ def test_a_small_loss_is_never_rounded_to_nothing(percent: float | None, text: s
 
 
 def test_losses_are_named_with_their_places() -> None:
-    """A place that nobody knows has no number, and no loss no place."""
+    """An unknown place has no number, and without losses there are no places."""
     places = LossByHost(near=0, far=12, network=1_222)
     assert spaced(loss_places_text(places)) == "network 1 222, remote host 12"
     assert spaced(loss_shares_text(places)) == "network 99 %, remote 1 %"
@@ -98,7 +106,7 @@ def test_facts_name_only_what_is_known_and_not_usual() -> None:
         "34 reordered by up to 3",
         "1 too late",
         "7 not sent in time",
-        "one-way delay 1.25 ms above its least",
+        "one-way delay 1.25 ms above the minimum",
         "9 marked for congestion",
     ]
 
@@ -147,26 +155,43 @@ def test_a_run_has_a_row_for_each_direction_and_its_losses_in_words(world: Any) 
         script.meter.feed(script.queue.get_nowait())
     script.meter.flush()
     summary = script.meter.summary()
-    out, in_, total = loss_rows(summary)
-    assert [row.direction for row in (out, in_, total)] == [Direction.OUT, Direction.IN, Direction.DUPLEX]
-    assert out.loss == in_.loss == total.loss
-    assert spaced(out.loss) in {"2.00 %", "1.99 %", "2.01 %"}
-    assert int(spaced(total.lost).replace(" ", "")) == sum(
-        int(spaced(row.lost).replace(" ", "")) for row in (out, in_)
-    )
-    assert [row.direction for row in delay_rows(summary)] == [Direction.OUT, Direction.IN]
-    assert {len(row.delays) for row in delay_rows(summary)} == {len(DELAY_COLUMNS)}
+    losses, delays = loss_table(summary), delay_table(summary)
+    assert [row[0] for row in losses.rows] == ["out →", "in  ←", "total ⇄"]
+    (share,) = {spaced(row[4]) for row in losses.rows}
+    assert share in {"2.00 %", "1.99 %", "2.01 %"}
+    out, in_, total = (int(spaced(row[3]).replace(" ", "")) for row in losses.rows)
+    assert total == out + in_ > 0
+    assert [row[0] for row in delays.rows] == ["out →", "in  ←"]
+    for table in (losses, delays):
+        assert {len(row) for row in table.rows} == {len(table.columns)}
     assert [text[0] for text in run_losses(summary)] == ["→", "←"]
     assert "1 472-byte datagrams" in spaced(udp_text(summary))
 
 
 def test_delays_of_nothing_are_dashes(world: Any) -> None:
     """A run that ended before anything was measured has no rows at all."""
-    assert set(delay_cells(None)) == {"–"}
-    assert delay_cells(LatencySummary(1, 2_000, 3, 4_000, 5_000, 6_000))[0].startswith("2")
+    known_delays = LatencySummary(1, 2_000, 3_000, 4_000, 5_000, 6_000)
+    for delays, cells in (
+        (None, ["–"] * 5),
+        (known_delays, ["2.00 µs", "3.00 µs", "4.00 µs", "5.00 µs", "6.00 µs"]),
+    ):
+        measured = Measurement(1, SECOND_NS, datagrams=known(delay_variation=delays))
+        summary = Summary(
+            Plan(workload=Workload.UDP),
+            PerDirection(measured, None, measured),
+            Expectation(),
+            (),
+            UNKNOWN_CPU,
+            UNKNOWN_CPU,
+            TcpSummary(*[None] * 6),
+            (),
+            RunEnd(Reason.COMPLETED, ""),
+        )
+        assert [spaced(cell) for cell in delay_table(summary).rows[0][3:]] == cells
     script = world.script_of(world.catalog.find("gbe-fd-1500"), Plan(workload=Workload.UDP))
     script.end()
     while not script.queue.empty():
         script.meter.feed(script.queue.get_nowait())
     summary = script.meter.summary()
-    assert (loss_rows(summary), delay_rows(summary), run_losses(summary), udp_text(summary)) == ([], [], [], "")
+    assert [*loss_table(summary).rows, *delay_table(summary).rows, *run_losses(summary)] == []
+    assert udp_text(summary) == ""

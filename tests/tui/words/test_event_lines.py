@@ -1,4 +1,4 @@
-"""The log of a run: one line for what a person would want to know, with its time."""
+"""The log of a run: a line for each event that the user would want to know, with its time."""
 
 import asyncio
 from dataclasses import replace

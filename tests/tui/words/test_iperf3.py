@@ -1,4 +1,4 @@
-"""What a person reads about an end that is an iperf3."""
+"""The words about an end that is an iperf3."""
 
 import pytest
 from linkgauge.engine.model.events import Reason

@@ -1,4 +1,4 @@
-"""Text for people: one function, one kind of value."""
+"""Numbers as text: one function for one kind of value."""
 
 import pytest
 from hypothesis import given
@@ -151,7 +151,7 @@ def test_a_change_names_what_changed_and_nothing_else() -> None:
 
 
 def test_settings_of_datagrams_have_a_rate_and_a_size_in_place_of_a_window() -> None:
-    """No rate is no limit, and no size is what the path holds."""
+    """Without a rate there is no limit, and without a size the path decides."""
     settings = Settings(rate_bit_s=100_000_000, datagram_bytes=1_472)
     assert spaced(numbers.settings(settings, Workload.UDP)) == "out, 1 session, 100 Mb/s, 1 472-byte datagrams"
     plain = "out, 1 session, no rate limit, datagram size auto"
@@ -203,7 +203,7 @@ def test_latency_has_three_digits_and_the_unit_that_fits(ns: int | None, text: s
 
 
 def test_a_workload_is_shown_with_its_sizes() -> None:
-    """A stream has none; who closes is named where a connection ends with each transaction."""
+    """A stream has none. If each transaction has its own connection, the words name the end that closes it."""
     spaced_texts = [spaced(numbers.workload(Plan(workload=workload))) for workload in all_workloads()]
     assert spaced_texts == [
         "stream",
@@ -242,7 +242,7 @@ def test_an_estimated_time_has_its_units(seconds: int, text: str) -> None:
     ],
 )
 def test_a_low_rate_is_in_kbit_or_keeps_its_digits(bit_s: float, text: str, cell: str, scaled: str) -> None:
-    """In a column of Mb/s, 9.6 kb/s is no 0.01."""
+    """In a column of Mb/s, 9.6 kb/s does not become 0.01."""
     assert numbers.mbit(bit_s) == text
     assert numbers.rate_cell(bit_s, 7).replace(numbers.NBSP, " ") == cell
     scale = numbers.rate_scale(numbers.RateUnit.MBIT, bit_s)

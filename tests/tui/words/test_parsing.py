@@ -1,4 +1,4 @@
-"""What a person types: windows, durations, pass marks, peers, and the words for what cannot be."""
+"""Typed values: windows, durations, pass marks, peers, and the errors of wrong ones."""
 
 import pytest
 from hypothesis import given

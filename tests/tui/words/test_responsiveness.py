@@ -1,4 +1,4 @@
-"""What a person reads of a responsiveness test."""
+"""A responsiveness test in words."""
 
 from dataclasses import replace
 
@@ -18,14 +18,15 @@ def plain(words: str) -> str:
 
 def test_rows_begin_with_the_idle_link_and_each_load_has_its_rise_and_goodput() -> None:
     """In the order in which they were measured."""
-    idle, out, in_, both = text.load_rows(RESULT)
-    assert [row.name for row in (idle, out, in_, both)] == ["idle", "load out", "load in", "both"]
-    assert [plain(cell) for cell in idle.cells] == ["412 µs", "600 µs", *["–"] * 6]
-    assert [plain(cell) for cell in out.cells] == [
-        "45.6 ms", "54.7 ms", "+45.2 ms", "+49.7 ms", "+45.2 ms", "+100 µs", "94.10", "–",
+    table = text.load_table(RESULT)
+    idle, out, in_, both = ([plain(cell) for cell in row] for row in table.rows)
+    assert idle == ["idle", "412 µs", "600 µs", *["–"] * 6]
+    assert out == [
+        "load out", "45.6 ms", "54.7 ms", "+45.2 ms", "+49.7 ms", "+45.2 ms", "+100 µs", "94.10", "–",
     ]  # fmt: skip
-    assert (in_.out_rate, in_.in_rate) == ("–", "94.10")
-    assert len(out.cells) == len(text.LOAD_COLUMNS)
+    assert (in_[0], *in_[-2:]) == ("load in", "–", "94.10")
+    assert both[0] == "both"
+    assert len(out) == len(table.columns)
 
 
 def test_what_is_unknown_is_a_dash_and_a_fall_of_latency_is_no_rise() -> None:
@@ -37,8 +38,8 @@ def test_what_is_unknown_is_a_dash_and_a_fall_of_latency_is_no_rise() -> None:
         peak_rise_ns=None,
         one_way_rise_ns=PerDirection(None, None, None),
     )
-    row = text.load_rows(replace(RESULT, idle=None, loads=(blind,)))[1]
-    assert row.cells == (*["–"] * 6, "94.10", "–")
+    row = text.load_table(replace(RESULT, idle=None, loads=(blind,))).rows[1]
+    assert row[1:] == (*["–"] * 6, "94.10", "–")
     assert plain(text.rise(-3 * MS)) == "+0 ms"
     assert plain(text.rise(0)) == "+0 ms"
 
@@ -54,14 +55,14 @@ def test_what_is_unknown_is_a_dash_and_a_fall_of_latency_is_no_rise() -> None:
     ],
 )
 def test_a_grade_comes_with_the_rises_that_get_it(grade: str, words: str) -> None:
-    """And with whose limits these are."""
+    """And with the source of these limits."""
     known = next(name for name in GRADES if name == grade)
     sentence = plain(text.grade_text(replace(RESULT, grade=known)))
     assert sentence == f"{grade}: mean rise of out and in +22.9 ms ({words}, limits of DSLReports)"
 
 
 def test_a_grade_of_one_load_is_of_no_mean() -> None:
-    """Where only one direction was loaded."""
+    """If only one direction was loaded."""
     only = replace(RESULT, loads=RESULT.loads[:1], grade="B", rise_ns=45.2 * MS)
     assert plain(text.grade_text(only)).startswith("B: rise +45.2 ms (30 to 60 ms")
     assert text.grade_text(Responsiveness("request", None, (), None, None, None)).startswith("none: ")
@@ -76,13 +77,13 @@ def test_round_trips_have_their_class_confidence_and_parts() -> None:
 
 
 def test_a_link_that_lets_no_udp_through_is_told_from_one_that_does() -> None:
-    """Its latency is that of requests."""
+    """Requests measured its latency."""
     assert text.probe_text(RESULT).startswith("UDP datagrams")
     assert "UDP did not pass" in text.probe_text(replace(RESULT, probe="request"))
 
 
 def test_losses_and_loads_that_were_not_steady_are_named() -> None:
-    """Nothing is said where there is nothing to say."""
+    """Without lost probes and unsteady loads there are no words."""
     assert plain(text.lost_text(RESULT)) == "both 1.2 %"
     assert text.unsteady_text(RESULT) == "both"
     calm = replace(RESULT, loads=RESULT.loads[:2])
@@ -98,10 +99,10 @@ def test_what_waits_at_a_host_has_its_size_place_and_delay() -> None:
         result = replace(RESULT, loads=(replace(RESULT.loads[0], queues=(queue,)),))
         return [plain(line) for line in text.sender_queue_texts(result)]
 
-    assert lines(full) == ["load out: local eth0: 120 KiB in fq_codel, 10.0 ms of its rate"]
+    assert lines(full) == ["load out: local eth0, 120 KiB queued in fq_codel: 10.0 ms of waiting"]
     assert "\x1b" not in lines(replace(full, interface="e\x1b[2Jth0"))[0]
     assert lines(replace(full, interface=None, qdisc=None, drain_bit_s=None)) == [
-        "load out: local host: 120 KiB in its queue"
+        "load out: local host, 120 KiB queued in its interface"
     ]
     assert lines(queue) == lines(replace(full, backlog_bytes=None)) == []
 

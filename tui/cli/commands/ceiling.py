@@ -63,24 +63,23 @@ def _measure(seconds: float) -> "Ceiling":
 
 
 def _parts(ceiling: "Ceiling") -> "list[RenderableType]":
-    from rich.table import Table
     from rich.text import Text
 
     from ...words import numbers
+    from ...words.table import Column, Table
+    from ..render.table import PrintedTable
 
     machine = ceiling.machine
     cores = numbers.quantity(machine.cores, "core")
     host = f"{numbers.sanitize(machine.hostname)}, {numbers.sanitize(machine.system)}, {cores}"
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("mode")
-    for name in ("sessions", "Mb/s", "95 % from", "to"):
-        table.add_column(name, justify="right")
-    for rate in ceiling.rates:
-        rates = (rate.bit_s, rate.low_bit_s, rate.high_bit_s)
-        table.add_row(rate.mode, str(rate.sessions), *map(numbers.mbit, rates))
+    columns = (Column("mode", is_text=True), *map(Column, ("sessions", "Mb/s", "95 % from", "to")))
+    rows = [
+        (rate.mode, str(rate.sessions), *map(numbers.mbit, (rate.bit_s, rate.low_bit_s, rate.high_bit_s)))
+        for rate in ceiling.rates
+    ]
     return [
         Text(f"the ceiling of {host}, both ends on it ({ceiling.congestion or 'its own congestion control'})"),
-        table,
+        PrintedTable(Table(columns, rows)),
     ]
 
 

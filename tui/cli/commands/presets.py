@@ -13,10 +13,9 @@ from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-
     from ....engine.model.events import ExpectedRate
     from ....presets.preset import Preset
+    from ..render.table import PrintedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,35 +104,32 @@ def new_preset(options: NewOptions) -> int:
     return 0
 
 
-def _table(presets: "Sequence[Preset]", language: str) -> "Table":
+def _table(presets: "Sequence[Preset]", language: str) -> "PrintedTable":
     """Return the table of presets with the expected rates of one session, one way and duplex."""
-    from rich.table import Table
-
     from ....engine.model.plan import Direction, Settings
     from ....presets.expectation import find_expectation
     from ...words import numbers
+    from ...words.table import Column, Table
+    from ..render.table import PrintedTable
 
     def rate(expected: "ExpectedRate | None") -> str:
         return numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s)
 
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("id", no_wrap=True, style="bold")
-    table.add_column("link", overflow="fold")
-    table.add_column("one way\nMb/s", justify="right", no_wrap=True)
-    table.add_column("duplex\nMb/s", justify="right", no_wrap=True)
-    table.add_column("from", no_wrap=True)
+    columns = (
+        Column("id", is_text=True, is_key=True),
+        Column("link", is_text=True, wraps=True),
+        Column("one way\nMb/s"),
+        Column("duplex\nMb/s"),
+        Column("from", is_text=True),
+    )
+    rows: list[tuple[str, ...]] = []
     for preset in presets:
         outward = find_expectation(preset, Settings(Direction.OUT)).out
         both = find_expectation(preset, Settings(Direction.DUPLEX)).total
         documented = outward or both
-        table.add_row(
-            preset.id,
-            numbers.sanitize(preset.name_in(language)),
-            rate(outward),
-            rate(both),
-            numbers.UNKNOWN if documented is None else documented.basis,
-        )
-    return table
+        basis = numbers.UNKNOWN if documented is None else documented.basis
+        rows.append((preset.id, numbers.sanitize(preset.name_in(language)), rate(outward), rate(both), basis))
+    return PrintedTable(Table(columns, rows))
 
 
 PRESETS: Final = SearchGroup(

@@ -86,7 +86,7 @@ class ListOptions:
 
 def list_runs(options: ListOptions) -> int:
     """List the saved runs, the newest first (the default command)."""
-    from ...words.run_list import RunFilter, log_text
+    from ...words.run_line import RunFilter, log_text
 
     with open_run_list() as log:
         found = log.find_runs(RunFilter(options.preset, options.peer, options.verdict, options.label).query())
@@ -227,7 +227,7 @@ class ExportOptions:
         """Return the runs; raise PlanError for a time that cannot be read, UsageError for an unknown run."""
         from datetime import UTC, datetime
 
-        from ...session.stored_run import selected_runs
+        from ...session.run_exports import selected_runs
         from ...words import parsing
 
         if self.run != "all":
@@ -389,7 +389,7 @@ def _span(run_ids: "Sequence[str]") -> str:
 def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "PrunePlan | None") -> None:
     """Delete and thin runs, and print the numbers of both."""
     from ...words import numbers
-    from ...words.run_list import log_text
+    from ...words.run_line import log_text
 
     results: list[str] = []
     problems: tuple[str, ...] = ()
@@ -420,7 +420,7 @@ def _prune(log: "RunLog", deleted: "PrunePlan | None", thinned: "PrunePlan | Non
 
 def _confirm_deletion(row: "RunRecord") -> bool:
     """Ask whether to delete a run, and return the answer."""
-    from ...words.run_list import run_line
+    from ...words.run_line import run_line
 
     preset = f", preset {row.preset}" if row.preset else ""
     when = f"{run_line(row).when} UTC" if row.started_utc else "an unknown time"

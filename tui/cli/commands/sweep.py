@@ -77,8 +77,8 @@ class SweepCommandOptions:
 def sweep(options: SweepCommandOptions) -> int:
     """Run a test for each combination of settings, and find the best.
 
-    Names the fastest settings, the smallest that are as fast, and the point from which more brings nothing;
-    confidence intervals decide, not noise. Ctrl-C saves the results so far; --resume continues.
+    Names the fastest settings, the smallest that are as fast, and the point beyond which larger values do not
+    help; confidence intervals decide, not noise. Ctrl-C saves the results so far; --resume continues.
     """
     from ...session.run_spec import Judging, RunSpec
     from ..preset_option import check_link_options, find_preset, load_catalog_with_warnings

@@ -34,7 +34,7 @@ def mesh_parts(
         matrix: the results.
         findings: what is slow.
         order: the hosts' names in the order of rows and columns.
-        width: the width of the terminal in cells; a map without numbers is drawn where they do not fit.
+        width: the width of the terminal in cells; the map has no numbers if they do not fit.
         pass_percent: the pass mark in percent of the expected rate.
     """
     scale = CellScale(matrix, pass_percent)

@@ -1,10 +1,9 @@
 """The steps of a UDP rate in a terminal: a row for each step and direction, findings, and the verdict."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rich.console import RenderableType
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from ....presets.diagnosis.finding import Finding
@@ -12,9 +11,20 @@ from ....presets.rate_steps import RateStep, StepGoals
 from ....presets.verdict import Verdict
 from ...words import numbers
 from ...words.datagram_results import loss_percent
+from ...words.table import Column, Table
 from .summary import VERDICT_STYLES, findings_part
+from .table import indented
 
-_COLUMNS = ("sent at", "", "Mb/s", "share", "loss", "jitter", "verdict")
+_COLUMNS: Final = (
+    Column("step"),
+    Column("sent at"),
+    Column(is_text=True),
+    Column("Mb/s"),
+    Column("share"),
+    Column("loss"),
+    Column("jitter"),
+    Column("verdict", is_text=True),
+)
 
 
 def step_parts(
@@ -26,16 +36,9 @@ def step_parts(
         steps: The steps that were run.
         goals: What each had to reach.
         verdict: The verdict of all.
-        findings: Why the first step that is no pass is not better.
+        findings: Why the first step that does not pass is not better.
     """
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("step", justify="right", style="dim", no_wrap=True)
-    for name in _COLUMNS:
-        table.add_column(name, justify="left" if name in {"", "verdict"} else "right", no_wrap=True)
-    for step in steps:
-        for row in _rows(step, goals):
-            table.add_row(*row)
-    yield Padding(table, (0, 0, 0, 2), expand=False)
+    yield indented(Table(_COLUMNS, [row for step in steps for row in _rows(step, goals)]))
     yield Text()
     if findings:
         yield findings_part(findings)

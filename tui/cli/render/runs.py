@@ -6,15 +6,16 @@ from typing import Any, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ....engine.results.comparison import Comparison, compare
 from ....engine.results.json_document import DOCUMENT_VERSION
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
 from ...words import numbers
-from ...words.comparison import ComparisonRow, comparison_json, figure_rows, plan_rows
-from ...words.run_list import grade_in, listed_bit_s, run_end_text, settings_count, short_peers
+from ...words.comparison import changed_settings, comparison_json, comparison_table, identity_differences
+from ...words.run_line import grade_in, listed_bit_s, run_end_text, settings_count, short_peers
+from ...words.table import Table
+from .table import PrintedTable
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}
@@ -40,10 +41,10 @@ def row_json(row: RunRecord) -> dict[str, Any]:
 
 
 def run_list(rows: Iterable[RunEntry], width: int | None = None) -> tuple[Text, Iterator[str]]:
-    """Return the heading of `runs list`, and a line for each run, in so many cells.
+    """Return the heading of `runs list`, and a line for each run, in `width` cells.
 
     Ids, rates and verdicts are never cut; names are, the longest first, and peers that differ still look different.
-    Labels and groups have a column where a run has one. Without a width nothing is cut, and the columns are always
+    Labels and groups have a column if a run has one. Without a width nothing is cut, and the columns are always
     the same.
     """
     cells = list(_run_cells(rows))
@@ -137,7 +138,7 @@ def comparison_parts(comparisons: Sequence[RunComparison]) -> Iterator[Renderabl
     for number, comparison in enumerate(comparisons):
         if number:
             yield Text()
-        yield _table(comparison)
+        yield PrintedTable(_table(comparison))
 
 
 def comparisons_json(comparisons: Sequence[RunComparison]) -> dict[str, Any]:
@@ -147,20 +148,11 @@ def comparisons_json(comparisons: Sequence[RunComparison]) -> dict[str, Any]:
 
 
 def _table(runs: RunComparison) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("", style="dim", overflow="fold")
-    for run_id in (runs.first.run_id, runs.second.run_id):
-        table.add_column(run_id, justify="right", overflow="fold", min_width=len(run_id))
-    table.add_column("", overflow="fold")
-    for row in (*_identity_rows(runs), *plan_rows(runs.comparison), *figure_rows(runs.comparison)):
-        style = "bold" if row.significance == "real" else ""
-        table.add_row(row.name, row.first, row.second, Text(row.difference, style))
-    return table
-
-
-def _identity_rows(runs: RunComparison) -> Iterator[ComparisonRow]:
-    """Yield the labels, and the peer and the preset where they differ."""
-    for name in ("label", "peer", "preset"):
-        first, second = (numbers.sanitize(getattr(row, name) or "") for row in (runs.first, runs.second))
-        if (first or second) and (name == "label" or first != second):
-            yield ComparisonRow(name, first or numbers.UNKNOWN, second or numbers.UNKNOWN)
+    first, second = runs.first, runs.second
+    label, other = (numbers.sanitize(run.label or "") or numbers.UNKNOWN for run in (first, second))
+    settings = [
+        *([("label", label, other)] if first.label or second.label else []),
+        *identity_differences(first, second),
+        *changed_settings(runs.comparison),
+    ]
+    return comparison_table(runs.comparison, settings, (first.run_id, second.run_id))

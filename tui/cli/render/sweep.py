@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
@@ -19,6 +17,8 @@ from ...sweep.sweep_words import (
     saturation_lines,
 )
 from ...words import numbers
+from ...words.table import Column, Strong, Table
+from .table import indented
 
 
 def sweep_parts(
@@ -32,7 +32,7 @@ def sweep_parts(
     for title, row_axis, column_axis, points in grids(sweep):
         yield Text()
         yield Text(f"{title}: Mb/s")
-        yield Padding(_table(sweep, row_axis, column_axis, points, results, alike), (0, 0, 0, 2), expand=False)
+        yield indented(_table(sweep, row_axis, column_axis, points, results, alike))
     if ranking := ranking_lines(sweep, cells):
         yield Text()
         if best:
@@ -61,21 +61,24 @@ def _table(
     results: dict[SweepPoint, SweepResult],
     alike: set[SweepPoint],
 ) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column(AXIS_NAMES[row_axis], justify="right", style="dim")
     columns = sweep.values(column_axis)
-    for value in columns:
-        table.add_column(f"{AXIS_NAMES[column_axis]} {axis_value_words(column_axis, value)}", justify="right")
+    titles = (f"{AXIS_NAMES[column_axis]} {axis_value_words(column_axis, value)}" for value in columns)
     at = {(point.value(row_axis), point.value(column_axis)): point for point in points}
-    for row in sweep.values(row_axis):
-        cells = [_cell(at.get((row, column)), results, alike) for column in columns]
-        table.add_row(axis_value_words(row_axis, row), *cells)
-    return table
+    return Table(
+        (Column(AXIS_NAMES[row_axis]), *map(Column, titles)),
+        [
+            (
+                axis_value_words(row_axis, row),
+                *(_cell(at.get((row, column)), results, alike) for column in columns),
+            )
+            for row in sweep.values(row_axis)
+        ],
+    )
 
 
-def _cell(point: SweepPoint | None, results: dict[SweepPoint, SweepResult], alike: set[SweepPoint]) -> Text:
+def _cell(point: SweepPoint | None, results: dict[SweepPoint, SweepResult], alike: set[SweepPoint]) -> str:
     cell = None if point is None else results.get(point)
     if point is None or cell is None:
-        return Text(f"{numbers.UNKNOWN} ")
-    is_alike = point in alike
-    return Text(f"{numbers.mbit(cell.bit_s)}{'*' if is_alike else ' '}", "bold" if is_alike else "")
+        return f"{numbers.UNKNOWN} "
+    rate = numbers.mbit(cell.bit_s)
+    return Strong(f"{rate}*") if point in alike else f"{rate} "

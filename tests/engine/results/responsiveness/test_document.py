@@ -16,7 +16,7 @@ from linkgauge.engine.results.run_log.run_brief import brief_row, read_brief
 from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.sample_merging import SampleMerger
 from linkgauge.presets.verdict import LatencyLimit, limit_figures
-from linkgauge.tui.words.comparison import comparison_json, figure_rows, plan_rows
+from linkgauge.tui.words.comparison import MARKS, changed_settings, comparison_json, comparison_table
 
 from .... import json_schemas
 from ..responsiveness_runs import MS, Link, steady
@@ -127,13 +127,15 @@ def compared(first: Link, second: Link) -> Comparison:
 
 def test_two_tests_are_compared_by_rise_grade_and_round_trips() -> None:
     """No difference is called significant: none of them has an interval."""
-    rows = {row.name: row for row in figure_rows(compared(RUN, Link(steady(4, 2))))}
-    assert (rows["grade"].first, rows["grade"].second) == ("A", "A+")
-    assert rows["grade"].difference.startswith("better")
-    assert rows["out latency rise"].difference.startswith("36")
-    assert "shorter" in rows["out latency rise"].difference
-    assert "as many" in rows["round trips/min"].difference
-    assert {rows[name].significance for name in ("grade", "latency rise", "out Mb/s", "both Mb/s")} == {"plain"}
+    table = comparison_table(compared(RUN, Link(steady(4, 2))), (), ("A", "B"))
+    rows = {name: cells for _, name, *cells in table.rows}
+    assert rows["grade"][:2] == ["A", "A+"]
+    assert rows["grade"][2].startswith("better")
+    assert rows["out latency rise"][2].startswith("36")
+    assert "shorter" in rows["out latency rise"][2]
+    assert "as many" in rows["round trips/min"][2]
+    marks = {name: mark for mark, name, *_ in table.rows}
+    assert {marks[name] for name in ("grade", "latency rise", "out Mb/s", "both Mb/s")} == {MARKS[None]}
     assert "idle latency mean" in rows
 
 
@@ -141,7 +143,7 @@ def test_a_comparison_of_two_kinds_of_test_names_the_kinds() -> None:
     """The mean rate over phases is no rate of the link: it is not compared."""
     other = Meter().summary()
     comparison = compare(other, replay(RUN.events()).summary())
-    assert [row.name for row in plan_rows(comparison)][-1] == "latency under load"
+    assert changed_settings(comparison)[-1][0] == "latency under load"
     assert not [figure for figure in comparison.figures if figure.key.startswith("measured.")]
     grades = [f for f in comparison_json(comparison, "b", "a")["figures"] if f["key"] == "responsiveness.grade"]
     assert [(figure["first"], figure["second"]) for figure in grades] == [(None, "A")]

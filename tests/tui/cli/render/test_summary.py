@@ -49,7 +49,7 @@ def summary(
 
 
 def text_of(found: Summary, started: Started | None = None, width: int = 100) -> str:
-    """Return what a person reads."""
+    """Return the text of a summary."""
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False)
     for part in summary_parts(found, judge(found), preset_id="gbe-fd-1500", started=started):
@@ -158,7 +158,7 @@ def test_a_summary_against_an_iperf3_says_whose_figures_it_has_and_what_is_not_s
 
 
 def responsiveness_text(found: Summary, width: int = 100) -> str:
-    """Return what a person reads of a responsiveness test, with a finding about its queue."""
+    """Return the text of a responsiveness test, with a finding about its queue."""
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False)
     for part in summary_parts(found, judge(found), preset_id=None, started=None, findings=(IN_THE_PATH,)):

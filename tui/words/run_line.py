@@ -1,4 +1,4 @@
-"""The list of runs: the cells of each run, the order of the list, and its filters. Pure."""
+"""A stored run as a line of a list: its cells, short names of peers, and the filter of the list. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -103,7 +103,7 @@ def log_text(total: int, size_bytes: int, path: Path | None = None, matches: int
         total: The number of saved runs.
         size_bytes: The size of the run log.
         path: The file, if it is to be named.
-        matches: The number of those that are shown, where that may be fewer.
+        matches: The number of runs that are shown, if it may be smaller.
     """
     of_total = "" if matches is None or matches == total else f"{numbers.count(matches)} of "
     where = "" if path is None else f" in {numbers.sanitize(str(path))}"
@@ -150,7 +150,7 @@ def _is_in_phases(figures: RunBrief) -> bool:
 
 
 def listed_bit_s(figures: RunBrief) -> float | None:
-    """Return the rate of a run; a mean over loads of different directions would be the rate of nothing."""
+    """Return the rate of a run; a mean over loads of different directions would mean nothing."""
     return None if figures.mbit_s is None or _is_in_phases(figures) else figures.mbit_s * 1e6
 
 
@@ -227,7 +227,7 @@ def _cut_middle(text: str, width: int) -> str:
 
 
 def _cut_common(name: str, alike: list[str], width: int) -> str:
-    """Return a name without the beginning and the end that it shares with others, as far as there is no room."""
+    """Return a name; if there is no room, without the beginning and the end that it shares with others."""
     head = len(commonprefix(alike))  # noqa: RUF071 (names, not paths)
     tail = min(len(commonprefix([other[::-1] for other in alike])), min(map(len, alike)) - head)  # noqa: RUF071 (as above)
     core = _cut_middle(name[head : len(name) - tail], max(width - 2, 1))
@@ -253,7 +253,7 @@ class RunFilter:
 
 
 def filter_parts(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the parts of a query for a filter that a person types: a run has every word of it.
+    """Return the parts of a query for a filter that the user types: a run has every word of it.
 
     `peer:db` looks for `db` in the peer alone, `label=db-1` for the label that is `db-1` and no longer one.
     """

@@ -1,14 +1,62 @@
-"""The runs of the history screen: the order of the list, the lines that were read of it, and the marked runs."""
+"""The runs of the history screen: the order of the list, its pages, the lines that were read, and the marked runs.
+
+The screen reads a page at once, however many runs there are.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from ...engine.results.run_log import SORT_COLUMNS, RunEntry, RunNumbers, RunQuery
+from ...engine.results.run_log import SORT_COLUMNS, RunEntry, RunLog, RunNumbers, RunQuery
 from ..words.comparison import LETTERS
-from ..words.run_list import RunLine, filter_parts, run_line
+from ..words.run_line import RunLine, filter_parts, run_line
 
 _DESCENDING_FIRST: Final = frozenset({"when", "rate", "%"})
 _MAX_LINES: Final = 4_096  # in memory
+PAGE_RUNS: Final = 256
+_ABOVE: Final = 64  # of them above the line that is needed
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """The order of a list, the runs near the cursor and its place, and the marked runs that are still stored."""
+
+    numbers: RunNumbers
+    entries: list[RunEntry]
+    marked: list[RunEntry]
+    at: int
+    total: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlace:
+    """A run that the cursor is to stay on, and its place, near which the cursor is left if the run is gone."""
+
+    number: int | None = None
+    at: int = 0
+
+
+def read_first_page(history: RunLog, query: RunQuery, cursor: RunPlace, marked: list[int]) -> RunPage:
+    """Return the list of a query, with the runs around the cursor. Call this in a thread. Raises RunLogError."""
+    numbers = history.find_runs(query)
+    at = min(cursor.at, max(len(numbers) - 1, 0))
+    if cursor.number is not None and cursor.number in numbers:
+        at = numbers.index(cursor.number)
+    return RunPage(
+        numbers,
+        list(history.read_entries(page_around(numbers, at))),
+        list(history.read_entries(marked)) if marked else [],
+        at,
+        history.count_runs(),
+        history.size_bytes(),
+    )
+
+
+def page_around(numbers: RunNumbers, at: int) -> RunNumbers:
+    """Return the part of the list that is read with a place of it."""
+    first = max(0, min(at - _ABOVE, len(numbers) - PAGE_RUNS))
+    return numbers[first : first + PAGE_RUNS]
 
 
 class RunLines:
@@ -44,7 +92,7 @@ class RunLines:
         return number not in self._lines and number not in self._gone
 
     def add(self, entries: Iterable[RunEntry], numbers: Iterable[int] = ()) -> None:
-        """Add runs that were read. Of many, only these remain. Those of `numbers` without an entry are gone."""
+        """Add runs that were read. Of many, only these remain. Runs of `numbers` without an entry are gone."""
         new = {entry.number: entry for entry in entries}
         if len(self._entries) + len(new) > _MAX_LINES:
             self._entries, self._lines = {}, {}

@@ -1,4 +1,4 @@
-"""Which of the kept runs a filter leaves."""
+"""Stored runs as lines of a list, and the filter of the list."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 from linkgauge.engine.results.run_log import RunLog, RunQuery, RunRecord
 from linkgauge.engine.results.run_log.run_brief import RunBrief
 from linkgauge.tui.cli.render.runs import run_list
-from linkgauge.tui.words.run_list import RunFilter, filter_parts, run_line, settings_count, short_peers
+from linkgauge.tui.words.run_line import RunFilter, filter_parts, run_line, settings_count, short_peers
 
 
 def row(run_id: str, preset: str, peer: str, verdict: str | None, label: str | None = None) -> RunRecord:
@@ -148,7 +148,7 @@ def test_a_udp_run_is_listed_with_the_rates_and_sizes_that_it_had() -> None:
 def test_a_run_whose_settings_changed_is_not_listed_under_its_first_plan(
     settings: list[tuple[str, Any, int | None]], test: str, count: int
 ) -> None:
-    """What changed is said where the plan of other runs stands; a damaged document has the plan."""
+    """The change stands in place of the plan; a damaged document has the plan."""
     changed = changed_row(*settings)
     assert run_line(changed).test.replace("\N{NO-BREAK SPACE}", " ") == test
     assert settings_count(changed.figures) == count
@@ -175,7 +175,7 @@ def test_a_workload_with_transactions_is_named_beside_the_change() -> None:
 def test_a_run_is_listed_with_its_rate(
     total: dict[str, float], plan: dict[str, str], rate: str, with_unit: str
 ) -> None:
-    """A mean over loads of different directions would be the rate of nothing."""
+    """A mean over loads of different directions would mean nothing."""
     document = {"plan": plan, "measured": {"total": total}}
     line = run_line(replace(row("r1", "gbe-fd-1500", "db-02", "none"), figures=RunBrief.of(document)))
     assert line.rate.replace("\N{NO-BREAK SPACE}", " ") == rate
