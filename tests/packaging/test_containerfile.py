@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, copy_source
+from .conftest import ROOT
 
 CONTAINERFILE = ROOT / "packaging" / "Containerfile"
 INSTRUCTIONS = {"FROM", "COPY", "RUN", "LABEL", "USER", "ENV", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT"}
@@ -47,12 +47,13 @@ def test_the_file_starts_an_endpoint_as_an_ordinary_user() -> None:
 
 @pytest.mark.every
 @pytest.mark.timeout(600)
-def test_the_image_is_built_and_serves(tmp_path: Path) -> None:
+def test_the_image_is_built_and_serves(sdist: Path, tmp_path: Path) -> None:
     """Its endpoint prints the version."""
     program = engine()
     if program is None:
         pytest.skip("podman, or docker with its daemon, is needed")
-    source = copy_source(tmp_path)
+    shutil.unpack_archive(sdist, tmp_path, filter="data")
+    source = tmp_path / sdist.name.removesuffix(".tar.gz")
     build = [program, "build", "-q", "-t", "linkgauge-test", "-f", "packaging/Containerfile", "."]
     subprocess.run(build, cwd=source, check=True, timeout=540)
     run = [program, "run", "--rm", "linkgauge-test", "--show-limits"]

@@ -78,7 +78,7 @@ def test_it_is_installed_serves_and_is_purged_without_a_trace(
     assert not root.dpkg("--install", str(package))
     key, limits = root.folder / "etc/linkgauge/key", root.folder / "etc/linkgauge/limits.toml"
     assert key.stat().st_mode & 0o777 == 0o600
-    assert re.fullmatch(r"[0-9a-f]{48}", key.read_text(encoding="ascii"))
+    assert re.fullmatch(r"[0-9a-f]{48}\n", key.read_text(encoding="ascii"))
     assert not [name for name in root.files() if ".wants" in name], "a unit is enabled"
     unit = (root.folder / "usr/lib/systemd/system/linkgauge.service").read_text(encoding="ascii")
     (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
