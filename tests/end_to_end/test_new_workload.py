@@ -85,5 +85,5 @@ def test_a_workload_cannot_be_registered_twice_or_by_an_odd_name() -> None:
 
     with pytest.raises(ValueError, match="already"):
         register_workload(Workload("rr"))
-    with pytest.raises(ValueError, match="no name of a workload"):
+    with pytest.raises(ValueError, match="not the name of a workload"):
         Workload("Two Words")
