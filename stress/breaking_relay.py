@@ -123,8 +123,8 @@ before_send: ContextVar[Callable[[str], None]] = ContextVar("before_send")
 class WatchedControl(ControlConnection):
     """A control connection that reports each message before it is sent."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         self._before_send = before_send.get(lambda _name: None)
 
     def send(self, message: Message) -> None:
