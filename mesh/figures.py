@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ..engine.results.counter_sums import percent_of
+from ..engine.results.rate_and_loss import percent_of
 from .events import CellFailure
 from .plan import Cell, Host, MeshMode
 

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 
 from ..engine.model.errors import PlanError
 from ..engine.model.plan import Direction, Settings
-from ..engine.results.counter_sums import percent_of
-from ..engine.results.json_document import round_figure
+from ..engine.results.figure_codec import round_figure
+from ..engine.results.rate_and_loss import percent_of
 from ..engine.results.summary import Measurement, Summary
 from .number_text import format_number, format_rate, format_time
 from .verdict import FAIL_PERCENT, Verdict, VerdictCode, worst_word

@@ -73,7 +73,7 @@ class Verdict:
 
 def limit_figures(limit: LatencyLimit | None) -> "LimitFigures | None":
     """Return the limits as figures of a run's result."""
-    from ..engine.results.json_document import figures_of
+    from ..engine.results.figure_codec import figures_of
     from ..engine.results.run_result import LimitFigures  # a pass mark is read before any result: this takes time
 
     return None if limit is None else figures_of(LimitFigures, limit)

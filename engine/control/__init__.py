@@ -1,7 +1,7 @@
 """The control connection of a run on an event loop: the protocol of engine/protocol over a transport.
 
 Imports engine/host, engine/protocol and engine/model. Public names: `connection` (ControlConnection),
-`identification` (what an accepted connection is), `key_proof`, `handshake` (proofs and introductions), `tls`
+`accepted_connection` (TLS, data or control), `key_proof`, `handshake` (proofs and introductions), `tls`
 (Certificate), `keepalive` (Liveness, DeadPeerDetector), `multiplexer` (Mux: several connections over one pair of
 streams).
 """

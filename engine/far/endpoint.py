@@ -8,14 +8,8 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Self
 
+from ..control.accepted_connection import Identification, Identity, ProvedControl, encode_refusal, refuse
 from ..control.connection import ControlConnection, limit_messages
-from ..control.identification import (
-    Identification,
-    Identity,
-    ProvedControl,
-    encode_refusal,
-    refuse,
-)
 from ..control.key_proof import KeyCheck
 from ..control.tls import Certificate
 from ..model.errors import (

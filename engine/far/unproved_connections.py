@@ -12,8 +12,8 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
+from ..control.accepted_connection import Identification
 from ..control.connection import ControlConnection
-from ..control.identification import Identification
 from ..model.errors import LimitReached, RequestDeclined
 from ..model.ip_address import client_network
 from ..protocol.messages import Refuse

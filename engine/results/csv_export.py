@@ -27,8 +27,8 @@ from ..model.events import Event, Started
 from ..model.plan import End
 from ..model.serialization import make_printable
 from ..model.workload import Workload
+from .figure_codec import exact, figure, figures_of
 from .interval_result import OTHER_PREFIX, FlowFigures, IntervalResult, SessionFigures
-from .json_document import exact, figure, figures_of
 from .meter import Interval, Meter
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from .run_result import RunResult

@@ -13,10 +13,10 @@ from ..model.events import ExpectedRate, Sampled
 from ..model.latency_histogram import summarize_latency
 from ..model.plan import MIB, Direction, End
 from ..model.samples import SessionSample
-from .counter_sums import host_percent, hottest_core_percent
-from .json_document import figure, mbit, part, round_figure, round_known, seconds, us
+from .figure_codec import figure, mbit, part, round_figure, round_known, seconds, us
 from .measured_result import mib, percent_of_expected
 from .meter import Interval, Meter
+from .rate_and_loss import host_percent, hottest_core_percent
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from .responsiveness.interval_figures import interval_figures
 from .summary import Measurement

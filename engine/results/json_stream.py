@@ -11,8 +11,8 @@ from typing import Any
 
 from ..model.events import Changed, Event, SessionTotal, Started, Totals, Warned
 from ..model.workload import Workload
+from .figure_codec import DOCUMENT_VERSION, encode, ms, seconds
 from .interval_result import IntervalResult
-from .json_document import DOCUMENT_VERSION, encode, ms, seconds
 from .measured_result import expected_figures
 from .meter import Interval, Meter
 from .run_result import PlanFigures, SettingsFigures, SubjectFigures

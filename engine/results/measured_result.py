@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 from ..model.events import Expectation, ExpectedRate
 from ..model.plan import MIB, PerDirection
 from .confidence import Estimate
-from .json_document import exact, figure, figures_of, mbit, ms, round_figure, round_known, seconds, us
+from .figure_codec import exact, figure, figures_of, mbit, ms, round_figure, round_known, seconds, us
 from .summary import Measurement, PacketOverhead
 
 MEGABIT: Final = 1e6

@@ -14,18 +14,7 @@ from ..model.events import Expectation, Reason, Started
 from ..model.host_info import HostInfo
 from ..model.plan import Dialect, Direction, Plan, Settings
 from ..model.workload import Workload
-from .json_document import (
-    DOCUMENT_VERSION,
-    decode,
-    exact,
-    figure,
-    figures_of,
-    mbit,
-    ms,
-    part,
-    seconds,
-    us,
-)
+from .figure_codec import DOCUMENT_VERSION, decode, exact, figure, figures_of, mbit, ms, part, seconds, us
 from .measured_result import (
     MEGABIT,
     ExpectedRates,

@@ -16,7 +16,7 @@ from ..model.samples import ProbeSample, Sample, combine
 from ..model.session_counters import SocketInfo
 from ..model.workload import Workload
 from .confidence import RateSeries
-from .counter_sums import Histogram
+from .rate_and_loss import Histogram
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 from .sums.end_sum import EndSum
 from .sums.receiver_sum import ReceiverSum

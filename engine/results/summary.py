@@ -10,7 +10,7 @@ from ..model.events import Expectation, ExpectedRate, Reason, RunEnd
 from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
-from .counter_sums import lost_percent, percent_of
+from .rate_and_loss import lost_percent, percent_of
 from .responsiveness.result import Responsiveness
 
 DatagramMode = Literal["rate", "quality", "mixed"]

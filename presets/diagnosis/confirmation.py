@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 
 from ...engine.model.plan import SECOND_NS, Plan
 from ...engine.results.comparison import compare_estimates
-from ...engine.results.counter_sums import percent_of
-from ...engine.results.json_document import round_figure, round_known
+from ...engine.results.figure_codec import round_figure, round_known
+from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.summary import Measurement, Summary
 from ..number_text import format_percent, format_rate, format_transaction_rate
 from .finding import Finding

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...engine.model.plan import MAX_RESPONSE_BYTES
-from ...engine.results.counter_sums import percent_of
+from ...engine.results.rate_and_loss import percent_of
 from ..number_text import format_bytes, format_percent, format_quantity, format_rate, format_time
 from . import remedies
 from .core_load import describe_core_load, has_full_core, hottest_busy

@@ -12,7 +12,7 @@ from ...engine.model.host_info import NicInfo, TcpSysctls
 from ...engine.model.plan import Direction, End, Mode, ResponsivenessTest
 from ...engine.model.samples import CoreTimes, NicCounts
 from ...engine.model.workload import Workload
-from ...engine.results.counter_sums import percent_of
+from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.summary import OtherTestsSummary
 from ...engine.results.sums.send_holds import Hold, SendHolds

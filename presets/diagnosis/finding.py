@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from ...engine.model.errors import DecodeError
 from ...engine.model.plan import Direction, End
 from ...engine.model.serialization import OMITTED_AT_DEFAULT, decode
-from ...engine.results.json_document import encode, figures_of
+from ...engine.results.figure_codec import encode, figures_of
 from .trial import Trial
 
 if TYPE_CHECKING:

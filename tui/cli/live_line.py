@@ -8,8 +8,8 @@ from ...engine.model.events import Sampled
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import Direction, Plan
 from ...engine.model.samples import Sample
-from ...engine.results.counter_sums import host_percent
 from ...engine.results.meter import Interval, Meter
+from ...engine.results.rate_and_loss import host_percent
 from ...engine.results.summary import Measurement
 from ...engine.results.sums.receiver_sum import latency_counts
 from ...engine.results.sums.session_sums import SessionDatagrams

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ...engine.model.events import Event, Started
 from ...engine.model.plan import Direction, End
-from ...engine.results.json_document import encode
+from ...engine.results.figure_codec import encode
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import new_run_id
 from ...engine.results.run_result import RunResult

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ...engine.model.plan import SECOND_NS
-from ...engine.results.json_document import DOCUMENT_VERSION, round_known
+from ...engine.results.figure_codec import DOCUMENT_VERSION, round_known
 from ...mesh.events import CellEnded, CellFailure, HostLost, MeshBegan, MeshEvent, RoundBegan
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Host, MeshPlan

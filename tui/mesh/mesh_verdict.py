@@ -5,7 +5,7 @@ from enum import Enum
 from statistics import median
 from typing import Final, Literal
 
-from ...engine.results.counter_sums import percent_of
+from ...engine.results.rate_and_loss import percent_of
 from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ...mesh.plan import Cell
 from ...mesh.reading.relative_rates import expected_rates

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ...engine.model.events import ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction, End, Plan
-from ...engine.results.counter_sums import percent_of
+from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.summary import DatagramSummary
 from ..words import numbers

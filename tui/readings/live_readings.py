@@ -11,8 +11,8 @@ from ...engine.model.events import Expectation, Sampled
 from ...engine.model.latency_histogram import merge_counts, summarize_latency
 from ...engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
 from ...engine.model.samples import SessionSample
-from ...engine.results.counter_sums import core_percents, host_percent, percent_of
 from ...engine.results.meter import Meter
+from ...engine.results.rate_and_loss import core_percents, host_percent, percent_of
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.sums.sample_sum import SampleSum
 from ...engine.results.sums.session_sums import SessionSum, SessionSums

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ...engine.model.errors import LinkgaugeError
-from ...engine.results.counter_sums import percent_of
+from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.run_log import RunLog
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ..session.storage import data_dir

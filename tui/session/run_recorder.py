@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Started
-from ...engine.results.json_document import encode
+from ...engine.results.figure_codec import encode
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.run_result import RunResult

@@ -19,7 +19,7 @@ from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.model.shell_commands import shell_command
 from ...engine.results.comparison import compare
-from ...engine.results.json_document import encode
+from ...engine.results.figure_codec import encode
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.run_result import RunResult, SubjectFigures

@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 from ...engine.model.events import ExpectedRate
 from ...engine.model.plan import SECOND_NS
-from ...engine.results.counter_sums import percent_of
-from ...engine.results.json_document import DOCUMENT_VERSION, encode, round_figure
+from ...engine.results.figure_codec import DOCUMENT_VERSION, encode, round_figure
+from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.run_result import RunResult
 from ...engine.results.sweep import (
     AXES,

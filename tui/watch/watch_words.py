@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from ...engine.model.plan import SECOND_NS
-from ...engine.results.counter_sums import percent_of
+from ...engine.results.rate_and_loss import percent_of
 from ...presets.diagnosis.finding_words import why_words
 from ...presets.number_text import NBSP, is_slow_rate
 from ...watch.events import (

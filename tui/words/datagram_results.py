@@ -4,7 +4,7 @@ from typing import Final
 
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction
-from ...engine.results.counter_sums import percent_of
+from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.summary import CapacitySummary, DatagramSummary, LossByHost, Summary
 from . import numbers
 from .numbers import NBSP, UNKNOWN

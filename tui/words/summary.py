@@ -7,7 +7,7 @@ from ...engine.model.events import EndText, ExpectedRate, RunEnd
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import SECOND_NS, End, Mode, Plan
 from ...engine.results.confidence import Estimate
-from ...engine.results.counter_sums import percent_of
+from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.summary import (
     Measurement,
     Period,

@@ -6,7 +6,7 @@ Times are in milliseconds, rates in Mb/s, unknown values are null.
 from dataclasses import dataclass
 
 from ...model.plan import PROBE_PACE_NS
-from ..json_document import figure, figures_of, mbit, ms, round_figure, seconds
+from ..figure_codec import figure, figures_of, mbit, ms, round_figure, seconds
 from .grade import GRADE_SCALE
 from .result import Responsiveness
 from .round_trips import RPM_METHOD

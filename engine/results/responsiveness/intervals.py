@@ -10,7 +10,7 @@ from typing import Final
 
 from ...model.plan import Direction, End
 from ...model.samples import GAUGE, PEAK, ProbeSample, QueueSample, Sample, SessionSample
-from ..counter_sums import OWN, Sums, bits_per_second, extend_fields
+from ..rate_and_loss import OWN, Sums, bits_per_second, extend_fields
 from .distribution import (
     Counts,
     add_counts,

@@ -14,7 +14,7 @@ from ...model.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, Direction, End, PerDirection, sender_of
 from ...model.samples import ProbeSample
 from ...model.workload import Workload
-from ..counter_sums import bits_per_second, percent_of
+from ..rate_and_loss import bits_per_second, percent_of
 from .distribution import (
     Counts,
     add_counts,

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final, Self, cast
 
 from ...model.plan import Direction, ResponsivenessTest
-from ..json_document import decode, encode, figure, is_number, part
+from ..figure_codec import decode, encode, figure, is_number, part
 from .log_file import LogConnection, open_for_writing
 from .removal import pause_after
-from .table_schema import transaction
+from .schema_versions import transaction
 
 BRIEF_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
 _PIECE: Final = 100  # documents, some milliseconds

@@ -23,8 +23,8 @@ from typing import Final
 
 from ...model.errors import RunLogError
 from .log_file import connect_for_writing, explain_error, is_lock_error
+from .schema_versions import transaction
 from .stored_events import insert_block, replace_events
-from .table_schema import transaction
 from .write_backlog import (
     BLOCK_CHARACTERS,
     BLOCK_EVENTS,

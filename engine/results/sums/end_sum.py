@@ -5,7 +5,7 @@ from typing import Self
 
 from ...model.plan import MIB
 from ...model.samples import CORES, PART, CoreTimes, CpuWaits, HostDrops, NicCounts, OtherTests, Sample
-from ..counter_sums import core_percents, host_percent, hottest_core_percent, percent_of
+from ..rate_and_loss import core_percents, host_percent, hottest_core_percent, percent_of
 from ..summary import CpuSummary, OtherTestsSummary
 from .other_tests_sum import summarize_others
 

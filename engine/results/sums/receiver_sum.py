@@ -9,7 +9,7 @@ from ...model.latency_histogram import merge_counts, summarize_latency
 from ...model.plan import SECOND_NS, Direction
 from ...model.samples import PEAK, Sample, SessionSample
 from ..confidence import Estimate, RateSeries
-from ..counter_sums import OWN, Histogram, Sums, add_known, bits_per_second, extend_fields
+from ..rate_and_loss import OWN, Histogram, Sums, add_known, bits_per_second, extend_fields
 from ..summary import Measurement
 from ..udp.datagram_sums import DatagramSum
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from ...model.samples import SessionSample
-from ..counter_sums import Sums
+from ..rate_and_loss import Sums
 
 Hold = Literal["window", "buffer", "congestion", "pace", "empty"]
 """The other end's window, its own send buffer, the congestion window, pacing or a queue, or nothing to send."""

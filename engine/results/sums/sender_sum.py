@@ -9,7 +9,7 @@ from typing import Final
 from ...model.events import SessionTotal
 from ...model.plan import Direction
 from ...model.samples import LEAST, Sample, SessionSample, sum_known
-from ..counter_sums import OWN, Histogram, Sums
+from ..rate_and_loss import OWN, Histogram, Sums
 from .lost_at_once import LostAtOnce
 from .send_holds import SendHolds
 

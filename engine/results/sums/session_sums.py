@@ -7,7 +7,7 @@ from ...model.events import SessionTotal, Totals
 from ...model.plan import MIB, Direction, sender_of
 from ...model.samples import DatagramSample, Sample, SessionSample, sum_known
 from ...model.workload import Workload
-from ..counter_sums import Histogram, add_known, bits_per_second, lost_percent
+from ..rate_and_loss import Histogram, add_known, bits_per_second, lost_percent
 
 _SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
 

@@ -9,7 +9,7 @@ from ...model.latency_histogram import summarize_latency
 from ...model.plan import SECOND_NS, Direction, End, Settings, sender_of
 from ...model.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, sum_known
 from ...model.workload import Workload
-from ..counter_sums import bits_per_second, host_percent, hottest_core_percent, percent_of
+from ..rate_and_loss import bits_per_second, host_percent, hottest_core_percent, percent_of
 from ..udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
 from .receiver_sum import latency_counts
 from .session_sums import SessionDatagrams, SessionSums

@@ -30,7 +30,7 @@ from ...model.samples import (
 )
 from ...model.session_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.workload import Workload
-from ..counter_sums import Histogram, Sums, add_known, bits_per_second
+from ..rate_and_loss import Histogram, Sums, add_known, bits_per_second
 from ..summary import CapacitySummary, DatagramMode, DatagramSummary, LossByHost
 from .loss_location import LossCauses, LossCounts, locate_losses
 from .loss_pattern import LossPattern, LossSeries, find_loss_pattern

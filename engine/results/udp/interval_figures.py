@@ -7,7 +7,7 @@ from ...model.events import Sampled
 from ...model.latency_histogram import summarize_latency
 from ...model.plan import SECOND_NS, Direction
 from ...model.samples import DatagramSample, sum_known
-from ..counter_sums import lost_percent
+from ..rate_and_loss import lost_percent
 from .datagram_sums import delays_of, missing_datagrams
 
 FIGURES: Final[tuple[str, ...]] = (

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....engine.model.plan import MIB, SECOND_NS, End
-from ....engine.results.counter_sums import bits_per_second
+from ....engine.results.rate_and_loss import bits_per_second
 from ...number_text import (
     format_bytes,
     format_percent,

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.plan import Direction
-from ....engine.results.counter_sums import bits_per_second
+from ....engine.results.rate_and_loss import bits_per_second
 from ...number_text import format_bytes, format_quantity, format_rate
 from .. import remedies
 from ..evidence import EndEvidence, LinkEvidence, end_name, nic_name

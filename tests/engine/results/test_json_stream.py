@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Changed, Event, Expectation, Warned
 from linkgauge.engine.model.plan import SECOND_NS, Direction
-from linkgauge.engine.results.json_document import encode
+from linkgauge.engine.results.figure_codec import encode
 from linkgauge.engine.results.json_stream import end_line, error_line, event_lines
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.run_result import RunResult

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.events import Ended, Sampled, Started, Warned
-from linkgauge.engine.results.json_document import encode
+from linkgauge.engine.results.figure_codec import encode
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from linkgauge.engine.results.run_result import RunResult, SubjectFigures

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.json_document import encode
+from linkgauge.engine.results.figure_codec import encode
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_result import FindingFigures, LimitFigures, PrecisionFigures, RunResult
 

@@ -9,7 +9,7 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
 from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.near.run import Run
-from linkgauge.engine.results.json_document import encode
+from linkgauge.engine.results.figure_codec import encode
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_result import RunResult
 

@@ -84,7 +84,7 @@ def _parts(ceiling: "Ceiling") -> "list[RenderableType]":
 
 
 def _document(ceiling: "Ceiling") -> dict[str, Any]:
-    from ....engine.results.json_document import DOCUMENT_VERSION, round_figure
+    from ....engine.results.figure_codec import DOCUMENT_VERSION, round_figure
 
     machine = ceiling.machine
     return {

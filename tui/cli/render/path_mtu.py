@@ -5,7 +5,7 @@ from typing import Any, Final
 from ....engine.model.plan import Direction, End
 from ....engine.model.shell_commands import set_mtu_command
 from ....engine.protocol.path_probe import MIN_PATH_MTU_BYTES, DirectionMtu, MtuBound, PathMtu
-from ....engine.results.json_document import DOCUMENT_VERSION
+from ....engine.results.figure_codec import DOCUMENT_VERSION
 from ...words.numbers import arrow, quantity, sanitize
 
 _ICMP: Final = {4: "ICMP type 3 code 4", 6: "ICMPv6 type 2"}

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from ....engine.results.comparison import Comparison, compare
-from ....engine.results.json_document import DOCUMENT_VERSION
+from ....engine.results.figure_codec import DOCUMENT_VERSION
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
 from ...words import numbers
 from ...words.comparison import changed_settings, comparison_json, comparison_table, identity_differences

@@ -9,7 +9,7 @@ import pytest
 from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.results.comparison import Comparison, compare
 from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
-from linkgauge.engine.results.json_document import encode
+from linkgauge.engine.results.figure_codec import encode
 from linkgauge.engine.results.json_stream import end_line, event_lines
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.run_log.run_brief import brief_row, read_brief

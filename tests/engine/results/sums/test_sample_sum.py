@@ -11,7 +11,7 @@ from linkgauge.engine.model.events import Reason, Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import Sample, SessionSample, combine
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.counter_sums import Histogram
+from linkgauge.engine.results.rate_and_loss import Histogram
 from linkgauge.engine.results.sums.sample_sum import RecentSamples, SampleOrder, SampleSum
 
 from ..drawn_runs import draw_run

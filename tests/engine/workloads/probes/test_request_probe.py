@@ -14,7 +14,7 @@ from linkgauge.engine.model.samples import Sample
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.messages import Report
 from linkgauge.engine.results.csv_export import CsvWriter
-from linkgauge.engine.results.json_document import encode
+from linkgauge.engine.results.figure_codec import encode
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_result import RunResult
 

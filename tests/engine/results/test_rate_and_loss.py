@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.samples import CoreTimes
-from linkgauge.engine.results.counter_sums import (
+from linkgauge.engine.results.rate_and_loss import (
     Histogram,
     core_percents,
     host_percent,

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 
 import pytest
-from linkgauge.engine.control.identification import ClientHello, Identification, ProvedControl, refuse
+from linkgauge.engine.control.accepted_connection import ClientHello, Identification, ProvedControl, refuse
 from linkgauge.engine.model.errors import (
     ConnectionClosed,
     LimitReached,

@@ -20,7 +20,7 @@ from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.plan import MIB, Direction, End, Mode, Plan, Settings
 from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.json_document import encode, round_figure
+from linkgauge.engine.results.figure_codec import encode, round_figure
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_result import RunResult, SubjectFigures
 
