@@ -279,7 +279,9 @@ class MeshApp(BaseApp):
         from ..mesh.mesh_screen import MeshScreen
 
         super().__init__(loaded, save)
-        self.home = self.mesh = MeshScreen(services, session, pass_percent=pass_percent)
+        self.home = self.mesh = MeshScreen(
+            services, session, meshes=self.stored_meshes(services), pass_percent=pass_percent
+        )
 
     async def action_quit(self) -> None:
         """Stop the mesh in order, also when one of Textual's own keys asks to quit."""

@@ -120,12 +120,11 @@ class MeshScreen(ProgressScreen):
         pass_percent: float = DEFAULT_PASS_PERCENT,
     ) -> None:
         super().__init__()
-        log = services.history
         self._services = services
-        self._meshes = StoredMeshes(log) if meshes is None and log is not None else meshes
+        self._meshes = meshes
         self._session = session
         self._mesh = MeshState(services.clock, pass_percent if stored is None else stored.pass_percent)
-        self._is_saved = stored is not None or log is not None
+        self._is_saved = stored is not None or services.history is not None
         if stored is not None:
             self._mesh.load(stored.matrix, stored.findings)
         self._comparison: MeshComparison | None = None
