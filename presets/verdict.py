@@ -10,7 +10,7 @@ from math import floor
 from typing import TYPE_CHECKING, Final, Literal
 
 from ..engine.model.errors import PlanError
-from ..engine.model.events import EndText, Expectation, ExpectedRate
+from ..engine.model.events import STILL_RUNNING, Expectation, ExpectedRate
 from ..engine.model.plan import SECOND_NS, Direction, PerDirection
 from ..engine.results.responsiveness.grade import is_worse
 from ..engine.results.responsiveness.result import GRADES, Grade, LoadedLatency, Responsiveness
@@ -261,7 +261,7 @@ def _unfinished_text(summary: Summary) -> str:
         return f"the run did not finish: {summary.end.detail.rstrip('.')}"
     plan = summary.plan
     elapsed = f"{(summary.elapsed_ns or 0) / SECOND_NS:.1f}"
-    if summary.end.detail == EndText.STILL_RUNNING.value:
+    if summary.end == STILL_RUNNING:
         return f"still running, after {elapsed} s"
     if plan.duration_ns is None:
         return f"stopped after {elapsed} s, before {format_quantity(plan.bytes_limit or 0, 'byte')} were through"

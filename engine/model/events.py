@@ -78,6 +78,10 @@ class RunEnd:
     detail: str
 
 
+STILL_RUNNING: Final = RunEnd(Reason.INTERRUPTED, "still running")
+"""In place of an end, for a run of the run log whose process is alive. No end ever sends it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Started:
     """Both ends are ready and the clocks have started: always the first event of a run.
@@ -259,7 +263,6 @@ class EndText(StrEnum):
     RUN_CLOSED = "the test was closed"
     RUN_ABANDONED = "the test was abandoned"
     LOG_CUT_OFF = "interrupted before its reason was recorded"
-    STILL_RUNNING = "still running"
     SESSIONS_SLOW = "the link is too slow or busy to open all in {seconds} s; give fewer --sessions"
     SESSION_UNOPENED = "no data connection to {peer}: {reason}"
     SESSION_LOST = "session {session} {direction} was lost: {reason}"

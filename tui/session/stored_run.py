@@ -5,16 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, get_args
 
 from ...engine.model.errors import PlanError, RunLogError
-from ...engine.model.events import (
-    Changed,
-    Ended,
-    EndText,
-    Expectation,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-)
+from ...engine.model.events import STILL_RUNNING, Changed, Ended, Expectation, Opened, Sampled
 from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.model.shell_commands import shell_command
@@ -97,7 +88,7 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
         meter.feed(event)
         readings.log.feed(event)
     if row.is_running and not meter.has_ended:
-        meter.feed(Ended(RunEnd(Reason.INTERRUPTED, EndText.STILL_RUNNING.value)))
+        meter.feed(Ended(STILL_RUNNING))
     meter.flush()
     summary = meter.summary()
     stored = RunResult.of(row.document)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from ...engine.model.events import EndText, ExpectedRate, RunEnd
+from ...engine.model.events import STILL_RUNNING, EndText, ExpectedRate, RunEnd
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import SECOND_NS, End, Mode, Plan
 from ...engine.results.confidence import Estimate
@@ -83,7 +83,7 @@ def end_words(end: RunEnd) -> str:
     reason, detail = numbers.reason(end.reason), numbers.sanitize(end.detail)
     if detail == EndText.DURATION_UP.value:  # `completed` says it
         return reason
-    if detail == EndText.STILL_RUNNING.value:
+    if end == STILL_RUNNING:
         return detail
     return detail if detail.startswith(reason) else f"{reason}: {detail}".removesuffix(": ")
 

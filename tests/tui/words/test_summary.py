@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from linkgauge.engine.model.events import EndText, Expectation, ExpectedRate, Reason, RunEnd
+from linkgauge.engine.model.events import STILL_RUNNING, EndText, Expectation, ExpectedRate, Reason, RunEnd
 from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, Mode, PerDirection, Plan, Settings
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import (
@@ -162,3 +162,9 @@ def test_the_plan_of_a_run_says_what_was_changed_during_it() -> None:
         "; changed during the test: 1 → 4 sessions"
     )
     assert "changed" not in words.plan_text(summary(RATE, periods=periods[:1]))
+
+
+def test_only_this_host_says_that_a_run_is_still_running() -> None:
+    """A far end that ends a run with these words has stopped it all the same."""
+    assert words.end_words(STILL_RUNNING) == "still running"
+    assert words.end_words(RunEnd(Reason.PEER_STOPPED, STILL_RUNNING.detail)) == "stopped by the remote end: still running"
