@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from ..model.errors import ConnectionClosed, LimitReached, PeerVersionMismatch, RemoteProtocolError, RequestDeclined
+from ..model.errors import ConnectionClosed, PeerVersionMismatch, RemoteProtocolError, RequestDeclined
 from ..model.limits import Limits
 from ..model.plan import End
 from ..protocol.framing import encode_frame
-from ..protocol.messages import Refuse
+from ..protocol.messages import Refuse, refusal_of
 from ..protocol.preamble import (
     CONTROL_KIND,
     DATA_HELLO_BYTES,
@@ -110,7 +110,7 @@ class Identification:
         """Return the bytes that tell the client why it is refused; none if they would have to be of TLS."""
         if self._has_tls:
             return b""
-        words = encode_refusal(str(why), "limit" if isinstance(why, LimitReached) else "other")
+        words = encode_refusal(refusal_of(why))
         if self._proving is None:
             return words
         return self._proving.machine.data_to_send() + words.removeprefix(_GREETING)
@@ -135,7 +135,7 @@ class Identification:
             self.last_words = _GREETING
             raise ConnectionClosed("control is elsewhere")
         if self._has_tls:
-            self.last_words = encode_refusal(_GIVE_FINGERPRINT)
+            self.last_words = encode_refusal(Refuse(_GIVE_FINGERPRINT))
             raise RemoteProtocolError("a client without TLS (--tls-fingerprint)")
         machine = ControlStateMachine(End.FAR)
         limit_messages(machine, self._limits)
@@ -182,9 +182,9 @@ class Identification:
 
 
 @lru_cache(8)
-def encode_refusal(why: str, about: str = "other") -> bytes:
+def encode_refusal(why: Refuse) -> bytes:
     """Return the bytes that tell a client the reason of its refusal, if this end has sent nothing so far."""
-    return _GREETING + encode_frame(Refuse(why, "limit" if about == "limit" else "other"))
+    return _GREETING + encode_frame(why)
 
 
 async def refuse(sock: socket.socket, why: RequestDeclined) -> None:
@@ -197,7 +197,7 @@ async def refuse(sock: socket.socket, why: RequestDeclined) -> None:
     sock.setblocking(False)
     with contextlib.suppress(OSError):  # the deadline's error as well
         async with asyncio.timeout(_REFUSE_DEADLINE_S):
-            await loop.sock_sendall(sock, encode_refusal(str(why)))
+            await loop.sock_sendall(sock, encode_refusal(refusal_of(why)))
             sock.shutdown(socket.SHUT_WR)
             while await loop.sock_recv(sock, 4_096):  # a close with unread bytes would reset the connection
                 pass

@@ -29,7 +29,7 @@ from ..model.errors import (
 from ..model.events import Reason, RunEnd
 from ..model.plan import SECOND_NS, Mode, Plan
 from ..model.shared_key import SharedKey
-from ..protocol.messages import Open, Ping, Ready, Refuse
+from ..protocol.messages import Open, Ping, Ready, Refuse, refusal_of
 from ..workloads.fastest_mode import ModeChooser
 from .base_run import BaseFarRun
 from .clients.admission import Admission, Grant
@@ -83,7 +83,7 @@ async def serve_client(
             log(LogEntry("refused", f"rejected: {error.operator_text}", client=address, limit=error.limit))
         except RequestDeclined as error:
             limit = error.limit if isinstance(error, LimitReached) else None
-            control.try_send(Refuse(str(error), "limit" if limit else "other"))
+            control.try_send(refusal_of(error))
             log(LogEntry("refused", f"rejected: {error}", client=address, limit=limit))
         except ConnectionClosed:
             pass  # a near end that only asked for the host's facts

@@ -23,6 +23,7 @@ from ..model.limits import Limits
 from ..model.peer import DEFAULT_PORT
 from ..model.plan import End
 from ..model.shared_key import SharedKey
+from ..protocol.messages import refusal_of
 from ..protocol.preamble import DataHello
 from ..protocol.state_machine import ControlStateMachine
 from ..workers.fork_client import ForkServerLease
@@ -197,7 +198,7 @@ class Endpoint:
 
     def _encode_refusal(self, why: RequestDeclined) -> bytes:
         """Return the words for a connection that was not read from; a client of TLS would not understand any."""
-        return b"" if self.certificate is not None else encode_refusal(str(why), "limit")
+        return b"" if self.certificate is not None else encode_refusal(refusal_of(why))
 
     async def _serve(self, connection: UnprovedConnection, identity: Identity) -> None:
         """Serve a connection as a control or as a data connection."""

@@ -16,7 +16,7 @@ from ..control.accepted_connection import Identification
 from ..control.connection import ControlConnection
 from ..model.errors import LimitReached, RequestDeclined
 from ..model.ip_address import client_network
-from ..protocol.messages import Refuse
+from ..protocol.messages import refusal_of
 from .clients.admission import Admission
 
 _BUSY: Final = "it is busy with unproved connections from your network; try again"
@@ -65,8 +65,7 @@ class UnprovedConnection:
         """End the connection and tell its other end why, without waiting for it: TLS gets no alert."""
         self.stop_waiting()
         if self.control is not None:
-            about = "limit" if isinstance(why, LimitReached) else "other"
-            self.control.try_send(Refuse(str(why), about))
+            self.control.try_send(refusal_of(why))
             asyncio.get_running_loop().call_soon(self.control.abort)  # uvloop writes at the end of a turn
         else:
             self.send_last(self.encode_refusal(why))

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from ..model.errors import DecodeError
+from ..model.errors import DecodeError, LimitReached, LinkgaugeError
 from ..model.events import RunEnd
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
@@ -88,6 +88,11 @@ class Refuse:
 
     text: str
     about: Literal["key", "limit", "other"] = "other"
+
+
+def refusal_of(error: LinkgaugeError) -> Refuse:
+    """Return the refusal that tells the other end this error."""
+    return Refuse(str(error), "limit" if isinstance(error, LimitReached) else "other")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ from .messages import (
     Start,
     Stop,
     Welcome,
+    refusal_of,
 )
 from .preamble import (
     CONTROL_KIND,
@@ -266,9 +267,8 @@ class ControlStateMachine:
         """End the conversation with this error, and send it to the other end if that is allowed."""
         if self.error is not None:
             return
-        about = "limit" if isinstance(error, LimitReached) else "other"
         end = RunEnd(Reason.FAILED, str(error))
-        for last in (Refuse(str(error), about), Finish(end), Stop(end)):
+        for last in (refusal_of(error), Finish(end), Stop(end)):
             if self.may_send(type(last)):
                 self.send(last)
                 break
