@@ -167,4 +167,7 @@ def test_the_plan_of_a_run_says_what_was_changed_during_it() -> None:
 def test_only_this_host_says_that_a_run_is_still_running() -> None:
     """A far end that ends a run with these words has stopped it all the same."""
     assert words.end_words(STILL_RUNNING) == "still running"
-    assert words.end_words(RunEnd(Reason.PEER_STOPPED, STILL_RUNNING.detail)) == "stopped by the remote end: still running"
+    assert (
+        words.end_words(RunEnd(Reason.PEER_STOPPED, STILL_RUNNING.detail))
+        == "stopped by the remote end: still running"
+    )
