@@ -33,12 +33,11 @@ from ..kit.screens.feature_app import StoredServices
 from ..run.run_services import RunServices
 from ..session.credentials import remember_access
 from ..session.preferences import read_preferences, save_preferences
-from ..session.preset_choice import find_initial_preset, pick_preset
 from ..session.pruning import thin_old_runs
 from ..session.run_exports import ExportFormat, export_runs
 from ..session.run_recorder import Outcome
 from ..session.run_session import RunSession, open_run_session
-from ..session.run_spec import Judging, Record, RunSpec
+from ..session.run_spec import Judging, Record, RunSpec, find_initial_preset, pick_preset
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
 from ..words.summary import headline

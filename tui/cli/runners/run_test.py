@@ -23,11 +23,10 @@ from ....presets.diagnosis.confirmation import (
     judge_experiment,
     nothing_to_confirm,
 )
-from ...session.preset_choice import choose_preset, with_sending_rate
 from ...session.pruning import thin_old_runs
 from ...session.run_recorder import Outcome
 from ...session.run_session import RunSession, open_run_session
-from ...session.run_spec import RunSpec
+from ...session.run_spec import RunSpec, complete_spec
 from ...words import numbers
 from ..live_line import LiveLine
 from ..output import (
@@ -118,16 +117,7 @@ def _print_results(test: RunSpec, progress: _Progress, outcome: Outcome) -> None
 
 
 def _print_outcome(test: RunSpec, outcome: Outcome) -> None:
-    emit_rich(
-        *summary_parts(
-            outcome.summary,
-            outcome.verdict,
-            preset_id=outcome.preset_id,
-            started=outcome.started,
-            pass_percent=test.judging.pass_percent,
-            findings=outcome.findings,
-        )
-    )
+    emit_rich(*summary_parts(outcome, test.judging.pass_percent))
 
 
 async def _carry_out(test: RunSpec, log: RunLog | None, progress: _Progress) -> None:
@@ -164,7 +154,7 @@ class _Runner:
         """Choose the preset and the rate, and run the test."""
         test, far = self._test, self._far or self._test.peer
         with LiveLine(test.plan, str(test.peer)) as live:
-            self._test = test = await with_sending_rate(await choose_preset(test, far), far)
+            self._test = test = await complete_spec(test, far)
             async with open_run_session(test, log=self._log, far_end=self._far) as session:
                 self._progress.session = session
                 await self._show(session, live)

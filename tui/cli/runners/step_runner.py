@@ -25,11 +25,10 @@ from ....presets.rate_steps import (
 )
 from ....presets.verdict import Verdict
 from ...session.credentials import with_access
-from ...session.preset_choice import choose_preset, with_sending_rate
 from ...session.pruning import thin_old_runs
 from ...session.run_recorder import Outcome
 from ...session.run_session import RunSession, open_run_session
-from ...session.run_spec import RunSpec
+from ...session.run_spec import RunSpec, complete_spec
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts
@@ -105,7 +104,7 @@ async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps) -> Non
         async with ForkServerLease(), open_far_end(with_access(test.peer)) as far, AsyncExitStack() as stack:
             # Not earlier: ssh may ask for something on the terminal while it connects.
             live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
-            spec = await with_sending_rate(await choose_preset(test, far), far)
+            spec = await complete_spec(test, far)
             for notice in spec.record.notices:
                 live.print_above(notice)
             runner = _StepRunner(spec, far, log, live)

@@ -14,10 +14,9 @@ from ....engine.results.run_log import RunLog
 from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ....engine.workers.fork_client import ForkServerLease
 from ...session.credentials import with_access
-from ...session.preset_choice import choose_preset
 from ...session.pruning import thin_old_runs
 from ...session.run_session import RunSession, open_run_session
-from ...session.run_spec import Outputs, Record, RunSpec
+from ...session.run_spec import Outputs, Record, RunSpec, complete_spec
 from ...sweep.sweep_session import load_failures, load_results, missing_points, run_points, save_sweep
 from ...sweep.sweep_words import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
 from ...words import numbers
@@ -152,7 +151,7 @@ async def _with_preset(
     spec: RunSpec, log: RunLog | None, far: FarEnd, live: LiveLine, progress: _Progress
 ) -> RunSpec:
     """Return what each run is to be, once the preset is chosen and stored with the definition of the sweep."""
-    chosen = await choose_preset(spec, far)
+    chosen = await complete_spec(spec, far)
     for notice in chosen.record.notices:
         live.print_above(notice)
     if chosen.judging.preset_id is not None:
