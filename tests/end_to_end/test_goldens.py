@@ -33,7 +33,7 @@ from linkgauge.tui.session.run_spec import Judging, Record, find_preset
 from linkgauge.tui.watch.running.peer_test import result_of_run
 from linkgauge.watch.events import CheckEnded
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
-from linkgauge.watch.peer_status import PeerStatus
+from linkgauge.watch.watch_state import PeerStatus
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension
 

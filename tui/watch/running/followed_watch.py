@@ -19,12 +19,11 @@ from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.process_locks import FOLDER, is_claimed
 from ....watch.events import ProbeEnded, WatchEvent, WatchNotice, WatchStarted
-from ....watch.peer_status import PeerStatus
 from ....watch.schedule import check_times, probe_times
 from ....watch.watch_plan import WatchedPeer, WatchPlan
+from ....watch.watch_state import PeerStatus, WatchState
 from .peer_probe import can_be_probed
 from .watch_journal import WatchJournal
-from .watch_state import WatchState
 
 _LOOK_EVERY_S: Final = 1.0
 _LAST_EVENTS: Final = 200  # earlier ones, for the list of events

@@ -38,9 +38,9 @@ from ....watch.events import (
     WatchStarted,
     told,
 )
-from ....watch.peer_status import PeerStatus
 from ....watch.schedule import LONGEST_WAIT_S, check_times, probe_times, wait_s
 from ....watch.watch_plan import WatchedPeer, WatchPlan
+from ....watch.watch_state import PeerStatus, WatchState, decides_cycle
 from ...session.run_recorder import new_id
 from ...session.storage import open_data_dir
 from .interface_locks import InterfaceLocks, interface_towards
@@ -48,7 +48,6 @@ from .notifications import Notifier
 from .peer_probe import can_be_probed, find_absence, probe_peer
 from .peer_test import PeerTest, WatchContext
 from .watch_journal import CommittedEvents, WatchJournal, adopted_ends
-from .watch_state import WatchState, decides_cycle
 
 _PRUNE_FIRST_S: Final = 600.0
 _PRUNE_EVERY_S: Final = 86_400.0

@@ -5,6 +5,7 @@ from functools import reduce
 from itertools import pairwise
 
 import pytest
+from linkgauge.watch.data_budget import month_of
 from linkgauge.watch.events import (
     CheckBegan,
     CheckSkipped,
@@ -17,7 +18,7 @@ from linkgauge.watch.events import (
     WatchNotice,
     WatchStarted,
 )
-from linkgauge.watch.peer_status import MAX_CHANGES, MAX_OF_A_DAY, PeerStatus, advance, month_of
+from linkgauge.watch.watch_state import MAX_CHANGES, MAX_OF_A_DAY, PeerStatus, advance
 
 from .event_examples import NOON_S, changed, ended, probed
 
