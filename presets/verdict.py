@@ -6,7 +6,7 @@ under load is judged only if the user has set a limit for it. Then the rates and
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import floor
+from math import floor, inf
 from typing import TYPE_CHECKING, Final, Literal
 
 from ..engine.model.errors import PlanError
@@ -92,6 +92,11 @@ def read_limit(figures: "LimitFigures | None") -> LatencyLimit | None:
 def worst_word(words: Iterable[VerdictCode]) -> VerdictCode:
     """Return the word that decides among several: a failure, then a missing verdict, then a pass."""
     return min(words, key=_BADNESS.index)
+
+
+def rate_word(percent: float, pass_percent: float = inf) -> VerdictCode:
+    """Return the word for a rate in percent of the expected one; without a pass mark, for one below its mark."""
+    return "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
 
 def check_pass_percent(percent: float) -> float:
@@ -215,7 +220,7 @@ def _judge_direction(
         return Verdict("none", text)
     was, wanted = _compared(expected, measured)
     percent = measured.percent_of(expected) or 0.0
-    word: VerdictCode = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
+    word = rate_word(percent, pass_percent)
     text = f"{name} {was} is {_percent(percent, pass_percent)} of {wanted} ({expected.basis}: {expected.source})"
     if expected.is_exceeded_by(measured.result_bit_s):
         most = format_rate(expected.most_bit_s or 0)

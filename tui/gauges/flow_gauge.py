@@ -11,7 +11,7 @@ from textual.message import Message
 from ...engine.model.events import ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction
-from ...presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
+from ...presets.verdict import DEFAULT_PASS_PERCENT, rate_word
 from ..kit.drawing.big_digits import DigitFont, align_right, big_digits, largest_font, style_digits
 from ..kit.drawing.canvas import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
@@ -81,7 +81,7 @@ class FlowGauge(LineWidget[FlowReading]):
             return ""
         if expected.is_exceeded_by(self._reading.bit_s):
             return "other"
-        return "pass" if percent >= self.pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
+        return rate_word(percent, self.pass_percent)
 
     def _heading(self, width: int, *, is_wide: bool, is_scaled: bool) -> Content:
         """Return the title: the direction and its sender, and values that do not fit into the gauge."""
