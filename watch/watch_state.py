@@ -48,6 +48,10 @@ class PeerStatus:
         last_attempt: the newest test, whether it decided its cycle or not.
         last_probe: the newest probe.
         last_skip: the newest skipped test; None if a test has ended since.
+        recent: the last tests, whether they decided or not.
+        begun: the test that has begun and has not ended, as far as the journal tells.
+        undecided: the cycle without a decision, and how many of its tests have ended: 0 while the first runs.
+        cycle_s: the newest cycle that was decided, skipped or missed.
         running_since_s: when the running test began; None between tests.
         next_check_s: when the next test is due; None until it is known.
         next_probe_s: when the next probe is due; None without probes.
@@ -68,6 +72,10 @@ class PeerStatus:
     last_attempt: CheckEnded | None = None
     last_probe: ProbeEnded | None = None
     last_skip: CheckSkipped | None = None
+    recent: tuple[CheckEnded, ...] = ()
+    begun: CheckBegan | None = None
+    undecided: tuple[float, int] | None = None
+    cycle_s: float | None = None
     running_since_s: float | None = None
     next_check_s: float | None = None
     next_probe_s: float | None = None
@@ -86,6 +94,17 @@ class PeerStatus:
         """Return the payload of the month that a time is in: 0 if the newest event is of an earlier month."""
         return self.month_bytes if self.month == month_of(now_s) else 0
 
+    def next_attempt(self, cycle_s: float) -> int:
+        """Return how many tests of a cycle have ended: a restart goes on with the next one."""
+        return self.undecided[1] if self.undecided is not None and self.undecided[0] == cycle_s else 0
+
+    def unfinished_cycle(self, since_s: float) -> float | None:
+        """Return the undecided cycle; None if it is older than `since_s`.
+
+        A restart goes on with it, even if later ones are due.
+        """
+        return None if self.undecided is None or self.undecided[0] < since_s else self.undecided[0]
+
 
 def advance(status: PeerStatus, event: WatchEvent) -> PeerStatus:
     """Return the status of a peer after an event; the same status after an event of another peer.
@@ -94,18 +113,22 @@ def advance(status: PeerStatus, event: WatchEvent) -> PeerStatus:
     """
     match event:
         case WatchStarted() | WatchEnded():
-            status = replace(status, running_since_s=None, next_check_s=None, next_probe_s=None)
+            # After a reload, tests go on. A restart has forgotten what had begun.
+            begun = status.begun if isinstance(event, WatchStarted) else None
+            since_s = None if begun is None else begun.at_s
+            status = replace(status, running_since_s=since_s, next_check_s=None, next_probe_s=None)
         case DataUsed(_, month, peers):
             used = {each.peer: each.bytes for each in peers}
             status = replace(status, month=month, month_bytes=used.get(status.name, 0))
         case CheckBegan(peer=status.name):
-            status = replace(status, running_since_s=event.at_s)
+            undecided = event.cycle_s, event.attempt
+            status = replace(status, running_since_s=event.at_s, begun=event, undecided=undecided)
         case CheckEnded(peer=status.name):
             status = _after_check(status, event)
         case CheckSkipped(peer=status.name):
             status = _after_skip(status, event)
         case ChecksMissed(peer=status.name):
-            status = replace(status, missed=status.missed + event.count)
+            status = replace(_closed(status, event.until_s), missed=status.missed + event.count)
         case ProbeEnded(peer=status.name):
             probes = _of_last_day(status.probes, event)
             status = replace(_with_bytes(status, event.at_s, event.result), last_probe=event, probes=probes)
@@ -127,18 +150,31 @@ def _after_check(status: PeerStatus, event: CheckEnded) -> PeerStatus:
         running_since_s=None,
         last_attempt=event,
         last_skip=None,
+        recent=(*status.recent, event)[-LIKE_LAST_TESTS:],
+        begun=None,
+        undecided=(event.cycle_s, event.attempt + 1),
         checks=(good, below, failed),
         retests=status.retests + (event.attempt > 0),
     )
-    return _decided(status, event) if event.decides else status
+    return _decided(_closed(status, event.cycle_s), event) if event.decides else status
+
+
+def _closed(status: PeerStatus, cycle_s: float) -> PeerStatus:
+    """Return the status after a cycle that was decided, skipped or missed."""
+    return replace(status, begun=None, undecided=None, cycle_s=cycle_s)
 
 
 def _after_skip(status: PeerStatus, event: CheckSkipped) -> PeerStatus:
     """Return the status after a skipped test: if it was a repetition, the test before it counts."""
-    status, last = replace(status, last_skip=event), status.last_attempt
-    if last is None or last.decides or last.cycle_s != event.cycle_s:
-        return status
-    return _decided(status, replace(last, decides=True))
+    last = _undecided_check(status, event.cycle_s)
+    status = replace(_closed(status, event.cycle_s), last_skip=event)
+    return status if last is None else _decided(status, replace(last, decides=True))
+
+
+def _undecided_check(status: PeerStatus | None, cycle_s: float) -> CheckEnded | None:
+    """Return the newest test if it is of this cycle and has not decided it."""
+    last = None if status is None else status.last_attempt
+    return None if last is None or last.decides or last.cycle_s != cycle_s else last
 
 
 def _decided(status: PeerStatus, event: CheckEnded) -> PeerStatus:
@@ -175,11 +211,7 @@ class WatchState:
 
     Args:
         statuses: the status of each peer of the journal or the plan.
-        cycles: the newest cycle of each peer that was decided, skipped or missed.
-        attempts: the undecided cycle of each peer, and how many of its tests have ended: 0 while the first runs.
-        begun: each test that has begun and not ended, by its peer.
         use: the data of this month's tests and probes.
-        recent: the last tests of each peer, whether they decided or not.
         untold: news without a notification so far: the newest change of each metric of a peer, and of its verdict.
         unread: the reasons for entries that could not be read.
         peers: the peers of the newest start or reload; None if the journal has forgotten it.
@@ -187,11 +219,7 @@ class WatchState:
     """
 
     statuses: dict[str, PeerStatus] = field(default_factory=dict[str, PeerStatus])
-    cycles: dict[str, float] = field(default_factory=dict[str, float])
-    attempts: dict[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
-    begun: dict[str, CheckBegan] = field(default_factory=dict[str, CheckBegan])
     use: MonthUse = field(default_factory=MonthUse)
-    recent: dict[str, tuple[CheckEnded, ...]] = field(default_factory=dict[str, tuple[CheckEnded, ...]])
     untold: dict[tuple[str, Metric | None], News] = field(default_factory=dict[tuple[str, Metric | None], News])
     unread: list[str] = field(default_factory=list[str])
     peers: tuple[str, ...] | None = None
@@ -222,10 +250,9 @@ class WatchState:
             case CheckEnded(decides=True):
                 check = event
             case CheckSkipped():  # a skipped repetition: the test before it counts
-                last = self.recent.get(event.peer, ())[-1:]
-                if not last or last[0].decides or last[0].cycle_s != event.cycle_s:
+                check = _undecided_check(self.statuses.get(event.peer), event.cycle_s)
+                if check is None:
                     return []
-                (check,) = last
             case ProbeEnded(at_s, peer, result):
                 # Probes tell the loss of a peer unless its tests do: a test with datagrams is the better measure.
                 has_own = (peer, Metric.LOSS) in self._levels and self._is_test_of_loss(peer)
@@ -262,25 +289,14 @@ class WatchState:
         self.use = self.use.after(event)
         if self.unpruned_since_s is None or isinstance(event, DataUsed):
             self.unpruned_since_s = event.at_s
-        match event:
-            case CheckBegan():
-                self.begun[event.peer] = event
-                self.attempts[event.peer] = event.cycle_s, event.attempt
-            case CheckEnded():
-                self.begun.pop(event.peer, None)
-                self.recent[event.peer] = (*self.recent.get(event.peer, ()), event)[-LIKE_LAST_TESTS:]
-                self.attempts[event.peer] = event.cycle_s, event.attempt + 1
-                if event.decides:
-                    self._close(event.peer, event.cycle_s)
-            case CheckSkipped(peer=name, cycle_s=last_s) | ChecksMissed(peer=name, until_s=last_s):
-                self.begun.pop(name, None)
-                self._close(name, last_s)
-            case WatchStarted():  # after a reload, tests go on
-                self.peers = event.peers
-                for name, begun in self.begun.items():
-                    self.statuses[name] = replace(self.statuses[name], running_since_s=begun.at_s)
-            case _:
-                pass
+        if isinstance(event, WatchStarted):
+            self.peers = event.peers
+
+    def take_begun(self) -> list[CheckBegan]:
+        """Return the tests that have begun and have not ended, and forget them: a restart has cut them off."""
+        begun = [status.begun for status in self.statuses.values() if status.begun is not None]
+        self.statuses = {name: replace(status, begun=None) for name, status in self.statuses.items()}
+        return begun
 
     def _note_news(self, event: WatchEvent, before: CheckEnded | None, after: CheckEnded | None) -> None:
         """Note news that an event brings, and news that is told; `before` and `after` are the tests that count.
@@ -305,23 +321,6 @@ class WatchState:
             next_check_s=status.next_check_s if check_s is None else check_s,
             next_probe_s=status.next_probe_s if probe_s is None else probe_s,
         )
-
-    def next_attempt(self, peer: str, cycle_s: float) -> int:
-        """Return how many tests of a cycle have ended: a restart goes on with the next one."""
-        pending = self.attempts.get(peer)
-        return pending[1] if pending is not None and pending[0] == cycle_s else 0
-
-    def unfinished_cycle(self, peer: str, since_s: float) -> float | None:
-        """Return a cycle that has begun and was not decided: a restart goes on with it, even if later ones are due.
-
-        None if there is none, or if it is older than `since_s`.
-        """
-        pending = self.attempts.get(peer)
-        return None if pending is None or pending[0] < since_s else pending[0]
-
-    def _close(self, peer: str, cycle_s: float) -> None:
-        self.cycles[peer] = cycle_s
-        self.attempts.pop(peer, None)
 
     def _is_test_of_loss(self, peer: str) -> bool:
         status = self.statuses.get(peer)

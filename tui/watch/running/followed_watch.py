@@ -147,10 +147,10 @@ class FollowedWatch:
         return replace(status, next_check_s=self._next_check_s(peer, status), next_probe_s=self._next_probe_s(peer))
 
     def _next_check_s(self, peer: WatchedPeer, status: PeerStatus) -> float:
-        last, pending = status.last_attempt, self._state.attempts.get(peer.name)
+        last, pending = status.last_attempt, status.undecided
         if last is not None and pending is not None and not last.decides and last.cycle_s == pending[0]:
             return last.at_s + peer.timing.retest_after_ns / SECOND_NS
-        return check_times(peer).next_due_s(self._state.cycles.get(peer.name), self._clock())
+        return check_times(peer).next_due_s(status.cycle_s, self._clock())
 
     def _next_probe_s(self, peer: WatchedPeer) -> float | None:
         times = probe_times(peer)
