@@ -9,7 +9,7 @@ import logging
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import LinkgaugeError
@@ -74,10 +74,9 @@ def interruption(number: signal.Signals) -> tuple[Reason, str]:
 
 
 class RunStopper:
-    """Stops the current run in order at the first signal; cancels the current task at any other.
+    """Stops the current run in order at the first signal; cancels the task at any other.
 
-    Set `run` while one is in progress. Pass `receive` to `handle_signals`. `received` counts the signals, and
-    `first` is the first of them.
+    Set `run` while one is in progress. `received` counts the signals, and `first` is the first of them.
     """
 
     def __init__(self, explain: Callable[[signal.Signals], tuple[Reason, str]] = interruption) -> None:
@@ -85,7 +84,18 @@ class RunStopper:
         self.received = 0
         self.first: signal.Signals | None = None
         self._explain = explain
+        self._task: asyncio.Task[Any] | None = None
+
+    @contextmanager
+    def in_force(self) -> Generator[None]:
+        """Take the signals of this task until the context ends. A signal may end it."""
         self._task = asyncio.current_task()
+        with handle_signals(self.receive):
+            try:
+                yield
+            except asyncio.CancelledError:
+                if not self.received:
+                    raise
 
     def receive(self, number: signal.Signals) -> None:
         """Take a signal."""

@@ -1,6 +1,5 @@
 """A mesh from its hosts to its result: on the screen or as lines, then as a map, JSON, CSV or a page."""
 
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -43,8 +42,8 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import exit_status
-from .recording import error_lines, open_recording, stop_on_signal
+from ..termination import RunStopper, exit_status
+from .recording import error_lines, open_recording
 
 if TYPE_CHECKING:
     from ....mesh.reading import MeshComparison
@@ -79,26 +78,26 @@ def run_mesh(job: MeshJob) -> int:
         write_in_background()
     # A mesh goes on from its results: without them everything would be measured again.
     stored = open_recording(lambda: RunLog.open(open_data_dir())) if job.is_resumed else open_recording()
-    progress = _Progress(job)
+    progress, stopper = _Progress(job), RunStopper()
     with stored as log, error_lines(as_json_stream=job.outputs.as_json_stream):
         try:
             result = _stored_result(job, log)
             if result is None:
-                result = run(_measure(job, log, progress))
+                result = run(_measure(job, log, progress, stopper))
             if result is not None and log is not None:
                 result = replace(result, comparison=compare_with_previous(log, result.spec, result.matrix))
         finally:
             write_in_background()  # the terminal may have stopped
     if result is None:
         print_stderr("interrupted before anything was measured")
-        return exit_status(None, progress.signal_number)
+        return exit_status(None, stopper.first)
     if log is not None and not result.spec.is_over(result.matrix):
         rest = "slow cells again, alone" if result.matrix.is_complete else "missing cells"
         print_stderr(f"to measure the {rest}: {PROGRAM} mesh --resume {result.matrix.group}")
     _write_result(job, result)
     thin_old_runs()
     verdict = judge_mesh(result.matrix, result.findings, job.spec.pass_percent)
-    return exit_status(verdict, progress.signal_number)
+    return exit_status(verdict, stopper.first)
 
 
 def is_over(spec: MeshSpec) -> bool:
@@ -119,9 +118,11 @@ def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
     return MeshResult(job.spec, matrix, find_faults(matrix))
 
 
-async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> MeshResult | None:
+async def _measure(
+    job: MeshJob, log: RunLog | None, progress: "_Progress", stopper: RunStopper
+) -> MeshResult | None:
     """Measure until the last cell, or until a signal; return None if one came before the mesh began."""
-    with stop_on_signal(progress) as stopper:
+    with stopper.in_force():
         async with open_mesh_session(job.spec, job.catalog, log) as session:
             progress.begin(session)
             stopper.run = _Stoppable(session)
@@ -154,7 +155,6 @@ class _Progress:
     """The lines of a mesh in progress: on stderr, with `--json-stream` also on stdout."""
 
     def __init__(self, job: MeshJob) -> None:
-        self.signal_number: signal.Signals | None = None
         self.session: MeshSession | None = None
         self._job = job
         self._started = time.monotonic()

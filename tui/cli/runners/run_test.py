@@ -44,7 +44,7 @@ from ..termination import (
     interruption,
     run_exit_status,
 )
-from .recording import end_unmeasured, error_lines, open_recording, stop_on_signal
+from .recording import end_unmeasured, error_lines, open_recording
 
 _GROUP_PREFIX: Final = "confirms-"  # and the id of the run with the finding
 
@@ -57,7 +57,6 @@ class _Progress:
     second: RunSession | None = None
     experiment: Experiment | None = None
     confirmation: Confirmation | None = None
-    signal_number: signal.Signals | None = None
     is_printed: bool = False
     printed: list[str] = field(default_factory=list[str])
 
@@ -83,9 +82,10 @@ def run_test(test: RunSpec) -> int:
     """Run a test, print its result and the result of a confirmation; return the exit status."""
     write_in_background()
     progress, as_json_stream = _Progress(), test.outputs.as_json_stream
+    stopper = RunStopper(partial(_explain_signal, is_endless=not test.plan.has_end))
     with open_recording(printed=progress.printed) as log, error_lines(as_json_stream=as_json_stream):
-        run(_carry_out(test, log, progress))
-    outcome, signal_number = progress.outcome, progress.signal_number
+        run(_carry_out(test, log, progress, stopper))
+    outcome, signal_number = progress.outcome, stopper.first
     if outcome is None:
         return end_unmeasured(signal_number, as_json_stream=as_json_stream)
     if log is not None and log.problem is None:
@@ -120,9 +120,9 @@ def _print_outcome(test: RunSpec, outcome: Outcome) -> None:
     emit_rich(*summary_parts(outcome, test.judging.pass_percent))
 
 
-async def _carry_out(test: RunSpec, log: RunLog | None, progress: _Progress) -> None:
+async def _carry_out(test: RunSpec, log: RunLog | None, progress: _Progress, stopper: RunStopper) -> None:
     """Carry out a test, and its confirmation. A signal ends them; `progress` has what there is by then."""
-    with stop_on_signal(progress, partial(_explain_signal, is_endless=not test.plan.has_end)) as stopper:
+    with stopper.in_force():
         async with ForkServerLease(), AsyncExitStack() as stack:
             far = None
             if test.peer.ssh is not None:  # before the live line: ssh may ask on the terminal

@@ -33,7 +33,7 @@ from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts
 from ..termination import RunStopper, exit_status, run_exit_status
-from .recording import end_unmeasured, error_lines, open_recording, stop_on_signal
+from .recording import end_unmeasured, error_lines, open_recording
 
 _GROUP_PREFIX: Final = "steps-"
 
@@ -46,7 +46,6 @@ class _Steps:
         self.steps: list[RateStep] = []
         self.newest: Outcome | None = None
         self.bad: Outcome | None = None
-        self.signal_number: signal.Signals | None = None
 
     def add(self, percent: int, rate_bit_s: int, outcome: Outcome) -> RateStep:
         """Add the result of a step."""
@@ -70,20 +69,20 @@ class _Steps:
 def run_steps(test: RunSpec, goals: StepGoals) -> int:
     """Run a test at each step of its rate and print the result; return the exit status."""
     write_in_background()
-    progress = _Steps(goals)
+    progress, stopper = _Steps(goals), RunStopper()
     with open_recording() as log:
         try:
             with error_lines(as_json_stream=test.outputs.as_json_stream):
-                run(_run_steps(test, log, progress))
+                run(_run_steps(test, log, progress, stopper))
         except LinkgaugeError as error:
             if progress.newest is None:
                 raise
             print_stderr(str(error))
-    return _finish(test, progress)
+    return _finish(test, progress, stopper.first)
 
 
-def _finish(test: RunSpec, progress: _Steps) -> int:
-    outcome, number = progress.newest, progress.signal_number
+def _finish(test: RunSpec, progress: _Steps, number: signal.Signals | None) -> int:
+    outcome = progress.newest
     if outcome is None:
         return end_unmeasured(number, as_json_stream=test.outputs.as_json_stream)
     if test.outputs.as_json:
@@ -99,8 +98,8 @@ def _finish(test: RunSpec, progress: _Steps) -> int:
     return run_exit_status(replace(outcome.result, verdict=progress.verdict.word), is_judged=True)
 
 
-async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps) -> None:
-    with stop_on_signal(progress) as stopper:
+async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps, stopper: RunStopper) -> None:
+    with stopper.in_force():
         async with ForkServerLease(), open_far_end(with_access(test.peer)) as far, AsyncExitStack() as stack:
             # Not earlier: ssh may ask for something on the terminal while it connects.
             live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
