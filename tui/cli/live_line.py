@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self, cast
 from ...engine.model.events import Sampled
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import Direction, Plan
-from ...engine.model.samples import Sample
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.rate_and_loss import host_percent
 from ...engine.results.summary import Measurement
@@ -175,10 +174,5 @@ def _bit_s(interval: Interval, flow: Direction) -> float | None:
 
 
 def _busy_text(sampled: Sampled | None) -> str:
-    share = None if sampled is None else busy_percent(sampled.sample)
+    share = None if sampled is None else host_percent(sampled.sample.cores or ())
     return numbers.percent(share, 0, 3)
-
-
-def busy_percent(sample: Sample) -> float | None:
-    """Return the CPU use of a host during a sample, over all its cores."""
-    return host_percent(sample.cores or ())

@@ -70,7 +70,7 @@ async def test_the_first_signal_stops_the_run_and_the_second_cancels_the_task() 
 
     stopper = RunStopper()
     with stopper.in_force():
-        stopper.run = run
+        stopper.stop = run.stop
         stopper.receive(signal.SIGTERM)
         stopper.receive(signal.SIGTERM)
         await asyncio.Event().wait()

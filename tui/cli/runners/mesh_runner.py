@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from ....engine.host.event_loop import run
-from ....engine.model.events import Reason
 from ....engine.results.run_log import RunLog
 from ....mesh.events import (
     CellBegan,
@@ -123,32 +122,22 @@ async def _measure(
 ) -> MeshResult | None:
     """Measure until the last cell, or until a signal; return None if one came before the mesh began."""
     with stopper.in_force():
-        async with open_mesh_session(job.spec, job.catalog, log) as session:
-            progress.begin(session)
-            stopper.run = _Stoppable(session)
+        async with open_mesh_session(job.spec, job.catalog, log) as mesh:
+            progress.begin(mesh)
+            stopper.stop = lambda _reason, _detail: mesh.stop()
             if job.has_screen:
                 from ..terminal_app import run_mesh_screen
 
-                number = await run_mesh_screen(session, log, job.spec.pass_percent)
+                number = await run_mesh_screen(mesh, log, job.spec.pass_percent)
                 stopper.first = stopper.first or number
             else:
-                async for update in session:
-                    progress.show(update, session)
+                async for update in mesh:
+                    progress.show(update, mesh)
     session = progress.session
     if session is None:
         return None
     progress.show_notices(session)
     return MeshResult(session.spec, session.matrix, session.findings)
-
-
-class _Stoppable:
-    """A mesh that a signal can stop."""
-
-    def __init__(self, session: MeshSession) -> None:
-        self._session = session
-
-    def stop(self, reason: Reason, detail: str = "") -> None:  # noqa: ARG002 (a mesh needs no reason)
-        self._session.stop()
 
 
 class _Progress:

@@ -158,7 +158,7 @@ class _Runner:
             async with open_run_session(test, log=self._log, far_end=self._far) as session:
                 self._progress.session = session
                 await self._show(session, live)
-        self._stopper.run = None
+        self._stopper.stop = None
 
     async def confirm(self) -> None:
         """Run the test once more with the option that tells most of the first finding."""
@@ -193,14 +193,14 @@ class _Runner:
             async with open_run_session(second, log=self._log, far_end=self._far) as session:
                 self._progress.second = session
                 await self._show(session, live)
-        self._stopper.run = None
+        self._stopper.stop = None
         if session.outcome is None:
             return failed_confirmation(experiment, "nothing was measured")
         return judge_experiment(experiment, first.summary, session.outcome.summary, session.run_id)
 
     async def _show(self, session: RunSession, live: LiveLine) -> None:
         """Show the run's progress. Warnings are in the summary, but the user does not see them in JSON."""
-        self._stopper.run = session
+        self._stopper.stop = session.stop
         test, count = self._test, 0
         async for event in session:
             for interval in session.intervals:

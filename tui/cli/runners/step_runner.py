@@ -140,9 +140,9 @@ class _StepRunner:
         settings = step_settings(plan.settings, percent)
         step = replace(self._test, plan=replace(plan, settings=settings))
         async with open_run_session(step, log=self._log, far_end=self._far) as session:
-            stopper.run = session
+            stopper.stop = session.stop
             await self._show(session, progress)
-        stopper.run = None
+        stopper.stop = None
         if session.outcome is not None and settings.rate_bit_s is not None:
             self._live.print_above(step_line(progress.add(percent, settings.rate_bit_s, session.outcome)))
 

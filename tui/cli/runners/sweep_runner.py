@@ -111,7 +111,7 @@ class _LiveProgress:
         return self._stopper.received > 0
 
     def begin_point(self, point: SweepPoint, run: RunSession) -> None:  # noqa: ARG002 (the line shows its figures)
-        self._run = self._stopper.run = run
+        self._run, self._stopper.stop = run, run.stop
 
     def advance(self, event: Event) -> None:
         if self._run is None:
@@ -122,7 +122,7 @@ class _LiveProgress:
             emit_json_line(line)
 
     def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
-        self._stopper.run = None
+        self._stopper.stop = None
         if result is not None:
             self._live.print_above(self._progress.add(result))
         elif not self.is_stopping:
