@@ -6,10 +6,10 @@ the user has seen. A failure to write never ends a run; it becomes a notice.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled
@@ -28,8 +28,6 @@ from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import PrecisionFigures
 from ...engine.workloads.fastest_mode import ModeChooser
 from ...presets.diagnosis.live import CeilingLookup, no_ceiling
-from ...presets.preset import Preset
-from ...presets.wire import Variant
 from .credentials import with_access
 from .run_recorder import Outcome, RunRecorder
 from .run_spec import RunSpec
@@ -281,20 +279,5 @@ class RunSession:
             self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` writes all rows")
 
 
-class StartRun(Protocol):
-    """What the screens start a run with. Entering the context raises LinkgaugeError; leaving it ends the run.
-
-    A run of a sweep has its group, and the link options that the sweep began with.
-    """
-
-    def __call__(
-        self,
-        plan: Plan,
-        preset: Preset | None,
-        peer: Peer,
-        *,
-        group: str | None = None,
-        variant: Variant | None = None,
-    ) -> AbstractAsyncContextManager[RunSession]:
-        """Return the context of one run."""
-        ...
+StartRun = Callable[[RunSpec], AbstractAsyncContextManager[RunSession]]
+"""What the screens start a run with. Entering the context raises LinkgaugeError; leaving it ends the run."""
