@@ -21,6 +21,11 @@ def bits_per_second(bytes_: float, span_ns: int) -> float | None:
     return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
 
 
+def per_second(count: float | None, span_ns: int) -> float | None:
+    """Return how many things there were in a second; None if that is unknown, or no time was measured."""
+    return None if count is None or span_ns <= 0 else count * SECOND_NS / span_ns
+
+
 def percent_of(part: float | None, whole: float | None) -> float | None:
     """Return a part in percent of the whole; None if either is unknown, or the whole is 0."""
     return None if part is None or not whole else 100 * part / whole

@@ -10,7 +10,8 @@ from ...engine.model.plan import End
 from ..kit.drawing.canvas import bar
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import LOAD, MUTED
-from ..readings.instrument_values import CpuReading
+from ..readings.cockpit_snapshot import CockpitSnapshot
+from ..readings.cpu_reading import CpuReading, cpu_reading
 from ..words import numbers
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
@@ -39,6 +40,11 @@ class CpuPanel(LineWidget[CpuView]):
     def __init__(self, *, widget_id: str) -> None:
         super().__init__(CpuView(CpuReading(End.NEAR), CpuReading(End.FAR)), widget_id=widget_id)
         self.set_titles("cpu")
+
+    def show_run(self, view: CockpitSnapshot) -> None:
+        """Show the ends of a run."""
+        is_shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
+        self.show(CpuView(cpu_reading(view, End.NEAR), cpu_reading(view, End.FAR), is_shared))
 
     def draw(self, value: CpuView, width: int, height: int) -> list[Content]:
         """Return the lines of both ends and their cost; with more room, more about each core."""

@@ -8,7 +8,7 @@ from textual.content import Content
 from ...engine.results.summary import CapacitySummary
 from ..kit.drawing.styled_lines import LineWidget
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
-from ..readings.instrument_values import DatagramReading
+from ..readings.flow_reading import DatagramReading
 from ..words import datagram_results, numbers
 from ..words.numbers import NBSP, UNKNOWN
 

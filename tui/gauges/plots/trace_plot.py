@@ -17,8 +17,7 @@ from ....engine.results.sums.traces import DatagramPoint, TcpPoint
 from ...kit.drawing.canvas import Canvas, tick_decimals, ticks, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, MUTED
 from ...readings.cockpit_snapshot import CockpitSnapshot
-from ...readings.instrument_values import PlotContent
-from ...readings.plot_values import follow_values
+from ...readings.plot_values import PlotContent, follow_values
 from ...words import numbers
 from .rate_plot import draw_changes, draw_periods
 
