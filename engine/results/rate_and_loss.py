@@ -31,6 +31,16 @@ def percent_of(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else 100 * part / whole
 
 
+def change_percent(before: float, after: float) -> float:
+    """Return how much larger the second value is, in percent of the first."""
+    return 100 * (after / before - 1)
+
+
+def msec_each(cpu_ns: float | None, count: float | None) -> float | None:
+    """Return the CPU time of each of some things, milliseconds; None if either is unknown, or there were none."""
+    return None if cpu_ns is None or not count else cpu_ns / 1e6 / count
+
+
 def lost_percent(lost: int | None, received: int | None) -> float | None:
     """Return lost datagrams in percent of those that were due; None if that is unknown, or there were none."""
     return None if lost is None or received is None else percent_of(lost, lost + received)
