@@ -156,8 +156,8 @@ def _figures(first: Summary, second: Summary) -> Iterator[Figure]:
     yield from _responsiveness(first.responsiveness, second.responsiveness)
     yield from _cpu("cpu.near", first.near_cpu, second.near_cpu)
     yield from _cpu("cpu.far", first.far_cpu, second.far_cpu)
-    yield _figure("tcp.retransmits", "count", first.tcp.retransmits, second.tcp.retransmits)
-    yield _figure("tcp.rtt_us", "us", first.tcp.rtt_us, second.tcp.rtt_us)
+    yield _plain("tcp.retransmits", "count", first.tcp.retransmits, second.tcp.retransmits)
+    yield _plain("tcp.rtt_us", "us", first.tcp.rtt_us, second.tcp.rtt_us)
 
 
 def _rates(key: str, first: Measurement | None, second: Measurement | None) -> Iterator[Figure]:
@@ -171,7 +171,7 @@ def _rates(key: str, first: Measurement | None, second: Measurement | None) -> I
     latencies = first and first.latency, second and second.latency
     for name in ("p50", "p99"):
         values = [latency and getattr(latency, f"{name}_ns") for latency in latencies]
-        yield _figure(f"{key}.latency_us.{name}", "ns", *values)
+        yield _plain(f"{key}.latency_us.{name}", "ns", *values)
 
 
 def _datagrams(key: str, first: Measurement | None, second: Measurement | None) -> Iterator[Figure]:
@@ -179,11 +179,11 @@ def _datagrams(key: str, first: Measurement | None, second: Measurement | None) 
     parts = first and first.datagrams, second and second.datagrams
     if parts == (None, None):
         return
-    yield _figure(f"{key}.packets_s", "count", first and first.packets_s, second and second.packets_s)
-    yield _figure(f"{key}.udp.lost_percent", "loss_percent", *(part and part.lost_percent for part in parts))
-    yield _figure(f"{key}.udp.jitter_ms.mean", "delay_ns", *(part and part.jitter_mean_ns for part in parts))
+    yield _plain(f"{key}.packets_s", "count", first and first.packets_s, second and second.packets_s)
+    yield _plain(f"{key}.udp.lost_percent", "loss_percent", *(part and part.lost_percent for part in parts))
+    yield _plain(f"{key}.udp.jitter_ms.mean", "delay_ns", *(part and part.jitter_mean_ns for part in parts))
     delays = [part and part.delay_variation for part in parts]
-    yield _figure(f"{key}.udp.delay_variation_ms.p99", "delay_ns", *(delay and delay.p99_ns for delay in delays))
+    yield _plain(f"{key}.udp.delay_variation_ms.p99", "delay_ns", *(delay and delay.p99_ns for delay in delays))
 
 
 def _responsiveness(first: Responsiveness | None, second: Responsiveness | None) -> Iterator[Figure]:
@@ -195,24 +195,28 @@ def _responsiveness(first: Responsiveness | None, second: Responsiveness | None)
         loads = [result and result.load_of(direction) for result in results]
         if any(loads):
             key = f"responsiveness.{name}"
-            yield _figure(f"{key}.mbit_s", "bit_s", *(load and load.bit_s[direction] for load in loads))
-            yield _figure(f"{key}.rise_ms", "rise_ns", *(load and load.rise_ns for load in loads))
+            yield _plain(f"{key}.mbit_s", "bit_s", *(load and load.bit_s[direction] for load in loads))
+            yield _plain(f"{key}.rise_ms", "rise_ns", *(load and load.rise_ns for load in loads))
     idle = [result and result.idle for result in results]
-    yield _figure("responsiveness.idle_ms.mean", "delay_ns", *(latency and latency.mean_ns for latency in idle))
-    yield _figure("responsiveness.rise_ms", "rise_ns", *(result and result.rise_ns for result in results))
+    yield _plain("responsiveness.idle_ms.mean", "delay_ns", *(latency and latency.mean_ns for latency in idle))
+    yield _plain("responsiveness.rise_ms", "rise_ns", *(result and result.rise_ns for result in results))
     grades = [None if not result or not result.grade else GRADES.index(result.grade) for result in results]
     yield Figure("responsiveness.grade", "grade", grades[0], grades[1])
     trips = [result and result.round_trips for result in results]
     key = "responsiveness.round_trips.per_minute"
-    yield _figure(key, "per_minute", *(each and each.per_minute for each in trips))
+    yield _plain(key, "per_minute", *(each and each.per_minute for each in trips))
 
 
 def _cpu(key: str, first: CpuSummary, second: CpuSummary) -> Iterator[Figure]:
-    yield _figure(f"{key}.host_percent", "percent", first.host_percent, second.host_percent)
-    yield _figure(f"{key}.msec_per_mib", "msec", first.msec_per_mib, second.msec_per_mib)
+    yield _plain(f"{key}.host_percent", "percent", first.host_percent, second.host_percent)
+    yield _plain(f"{key}.msec_per_mib", "msec", first.msec_per_mib, second.msec_per_mib)
     costs = first.msec_per_transaction, second.msec_per_transaction
     if costs != (None, None):
-        yield _figure(f"{key}.msec_per_transaction", "msec", *costs)
+        yield _plain(f"{key}.msec_per_transaction", "msec", *costs)
+
+
+def _plain(key: str, unit: FigureUnit, first: float | None, second: float | None) -> Figure:
+    return _figure(key, unit, first, second, None, None)
 
 
 def _figure(
@@ -220,8 +224,8 @@ def _figure(
     unit: FigureUnit,
     first: float | None,
     second: float | None,
-    first_estimate: Estimate | None = None,
-    second_estimate: Estimate | None = None,
+    first_estimate: Estimate | None,
+    second_estimate: Estimate | None,
 ) -> Figure:
     difference: Difference | None = None
     if first_estimate is not None and second_estimate is not None:
