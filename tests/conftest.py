@@ -279,6 +279,6 @@ def of_no_person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 async def fork_server() -> AsyncIterator[None]:
-    """Keep the fork server for all tests of a module, which have one event loop: it takes 0.17 s of CPU to start."""
+    """Keep the fork server for all tests of a module, which have one event loop: its start takes 0.17 s of CPU."""
     async with ForkServerLease():
         yield

@@ -132,9 +132,7 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.unpack_archive(sdist, folder / "source", filter="data")
         source = folder / "source" / sdist.name.removesuffix(".tar.gz")
         command = [sys.executable, "-c", _BUILD_WHEEL, str(folder)]
-        done = subprocess.run(
-            command, cwd=source, capture_output=True, text=True, check=False, timeout=DEADLINE_S
-        )
+        done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stderr
 
     (path,) = make_once(tmp_path_factory, "wheel", make).glob("*.whl")

@@ -64,7 +64,9 @@ def start_of(shell: str, share: Path, home: Path) -> tuple[list[str], dict[str, 
     return ["fish", "-i", "-C", prompt], {"XDG_DATA_DIRS": f"{share}:/usr/share"}
 
 
-@pytest.mark.parametrize("shell", ["bash", *(pytest.param(other, marks=pytest.mark.every) for other in ("zsh", "fish"))])
+@pytest.mark.parametrize(
+    "shell", ["bash", *(pytest.param(other, marks=pytest.mark.every) for other in ("zsh", "fish"))]
+)
 def test_a_shell_completes_a_command_and_an_option(installed: Any, tmp_path: Path, shell: str) -> None:
     """Typed on a terminal: two tabs make `linkgauge check --help` of it, and return carries it out."""
     if shutil.which(shell) is None:
