@@ -47,6 +47,8 @@ from linkgauge.watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
 from ....json_schemas import validator
 from .test_notifications import NOTIFICATION
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 DEADLINE_S = 40.0
 CATALOG = load_catalog()
 BRIEF = Plan(duration_ns=SECOND_NS // 2, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=20_000_000)
