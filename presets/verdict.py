@@ -94,7 +94,7 @@ def worst_word(words: Iterable[VerdictCode]) -> VerdictCode:
     return min(words, key=_BADNESS.index)
 
 
-def rate_word(percent: float, pass_percent: float = inf) -> VerdictCode:
+def rate_word(percent: float, pass_percent: float = inf) -> Literal["pass", "short", "fail"]:
     """Return the word for a rate in percent of the expected one; without a pass mark, for one below its mark."""
     return "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
