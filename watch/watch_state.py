@@ -311,17 +311,15 @@ class WatchState:
         if isinstance(event, ChangeFound):
             self.untold[event.peer, event.metric] = event
         elif isinstance(event, ChangeTold):
-            news = self.untold.get((event.peer, event.metric))
-            is_newest = news is not None and told(news, event.at_s) == event
-            if is_newest:
-                del self.untold[event.peer, event.metric]
-            if event.metric is None:
-                verdict = (
-                    news.result.verdict
-                    if is_newest and isinstance(news, CheckEnded)
-                    else self.told_verdict(event.peer)
-                )
-                self.told[event.peer] = verdict, event.at_s
+            self._note_told(event)
+
+    def _note_told(self, event: ChangeTold) -> None:
+        verdict, news = self.told_verdict(event.peer), self.untold.get((event.peer, event.metric))
+        if news is not None and told(news, event.at_s) == event:
+            del self.untold[event.peer, event.metric]
+            verdict = news.result.verdict if isinstance(news, CheckEnded) else verdict
+        if event.metric is None:
+            self.told[event.peer] = verdict, event.at_s
 
     def told_verdict(self, peer: str) -> CheckVerdict:
         """Return the verdict that the receivers of notifications know of a peer."""
