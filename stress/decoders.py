@@ -74,7 +74,8 @@ from linkgauge.engine.workers.ipc import (
 )
 from linkgauge.engine.workloads.session_handshake import SessionSpec
 from linkgauge.presets import catalog
-from linkgauge.tui.session.credentials import parse_pasted_key, parse_pasted_peer, read_key_file, with_access
+from linkgauge.tui.session.credentials import parse_pasted_key, parse_pasted_peer, with_access
+from linkgauge.tui.session.named_keys import read_named_keys
 from linkgauge.tui.session.preferences import FILE_NAME, read_preferences
 from linkgauge.tui.session.stored_run import load_stored_run
 from linkgauge.tui.watch.running.watch_file import read_watch_file
@@ -302,7 +303,7 @@ def _keys_file(data: bytes) -> str:
 
 
 def _key_file(data: bytes) -> str:
-    read_key_file(_file("key", data))
+    read_named_keys(_file("key", data))
     return "a key"
 
 

@@ -6,10 +6,11 @@ program that resolves a path itself gets around it, so the same rule is applied 
 """
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -41,12 +42,15 @@ def check_output_path(field: str, path: Path) -> None:
         raise PlanError(field, path, f"{explain_os_error(error)}; give a file that can be written") from error
 
 
-def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
+def write_atomically(
+    path: Path, text: str, *, mode: int | None = None, owner: tuple[int, int] | None = None
+) -> None:
     """Write a text file as a draft in the same directory, and rename the draft over the file.
 
     A symbolic link stays one: the file that it points to is replaced. The draft is on disk before the rename, so
     that a crash leaves no empty file. The file gets `mode`, whatever the umask is; without a mode, the umask
-    decides. Raises OSError, and leaves no draft, if the file cannot be written or another user's link leads to it.
+    decides. If root writes it, it gets `owner`, a user and a group. Raises OSError, and leaves no
+    draft, if the file cannot be written or another user's link leads to it.
     """
     target = follow_links(path)
     draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
@@ -54,6 +58,8 @@ def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
         with open(create_file(draft, 0o666 if mode is None else mode), "w", encoding="utf-8") as stream:
             if mode is not None and stat.S_IMODE(os.fstat(stream.fileno()).st_mode) != mode:
                 os.fchmod(stream.fileno(), mode)
+            if owner is not None and os.geteuid() == 0:
+                os.fchown(stream.fileno(), *owner)
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
@@ -152,6 +158,24 @@ def create_private_file(path: Path) -> None:
     """Create an empty file that only its owner may read, if it is missing; raise OSError if that fails."""
     with suppress(FileExistsError):
         os.close(create_file(path, PRIVATE_FILE_MODE))
+
+
+def claim_private_file(path: Path) -> int | None:
+    """Return the descriptor that locks a private file, which is created if it is missing; None if it is locked.
+
+    None as well if it was removed or replaced meanwhile. The kernel releases a lock however its process ends
+    (flock(2)): the file of a killed process is free. No link is followed. Raises OSError.
+    """
+    create_private_file(path)
+    with ExitStack() as stack:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE_MODE)
+        stack.callback(os.close, descriptor)
+        with suppress(BlockingIOError, FileNotFoundError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                stack.pop_all()
+                return descriptor
+    return None
 
 
 def restrict_to_owner(path: Path) -> None:

@@ -239,9 +239,14 @@ class DefaultGroup(HelpCommand, click.Group):
     default: ClassVar[str] = "list"
     own_flags: ClassVar[frozenset[str]] = frozenset({"-h", "--help"})
 
-    def __init__(self, name: str, help_: str, commands: dict[str, Callable[[Any], int]], **settings: Any) -> None:
+    def __init__(
+        self, name: str, help_: str, commands: dict[str, Callable[[Any], int] | click.Command], **settings: Any
+    ) -> None:
         """Make the group with a command for each function."""
-        made: dict[str, click.Command] = {each: make_command(each, made) for each, made in commands.items()}
+        made = {
+            each: command if isinstance(command, click.Command) else make_command(each, command)
+            for each, command in commands.items()
+        }
         settings.setdefault("subcommand_metavar", "[COMMAND ...]")
         super().__init__(name, made, help=help_, **settings)
 
@@ -266,9 +271,49 @@ class DefaultGroup(HelpCommand, click.Group):
 
     def unknown_command(self, path: str, word: str) -> str:
         """Return the text about a word that is not a command, with the nearest one."""
-        nearest = nearest_command(word, list(self.commands))
-        hint = f"did you mean {path} {nearest}?" if nearest else f"see {path} --help"
-        return f"there is no command '{word}'; {hint}"
+        return _unknown_command(path, word, list(self.commands))
+
+
+class CommandWithMore(HelpCommand, click.Group):
+    """A command that acts by itself and has others below it: `linkgauge endpoint`, and `linkgauge endpoint key`."""
+
+    def __init__(self, name: str, function: Callable[[Any], int], commands: dict[str, click.Command]) -> None:
+        alone = make_command(name, function)
+        super().__init__(
+            name,
+            commands,
+            callback=self._act_alone,
+            params=alone.params,
+            help=alone.help,
+            invoke_without_command=True,
+            subcommand_metavar=f"[{'|'.join(commands)} ...]",
+        )
+        self._alone = alone.callback
+
+    def _act_alone(self, **values: Any) -> Any:
+        """Carry out the command itself; before one below it, refuse its own options."""
+        context = click.get_current_context()
+        if context.invoked_subcommand is None:
+            return None if self._alone is None else self._alone(**values)
+        for each in self.params:
+            if context.get_parameter_source(each.name or "") is click.core.ParameterSource.COMMANDLINE:
+                name, below = max(each.opts, key=len), f"{context.command_path} {context.invoked_subcommand}"
+                raise UsageError(f"{name} is in front of a command; give options behind it: {below} --help")
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first word names; raise UsageError for any other word."""
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            raise UsageError(_unknown_command(ctx.command_path, args[0], list(self.commands)))
+        return super().resolve_command(ctx, args)
+
+
+def _unknown_command(path: str, word: str, commands: Sequence[str]) -> str:
+    nearest = nearest_command(word, commands)
+    hint = f"did you mean {path} {nearest}?" if nearest else f"see {path} --help"
+    return f"there is no command '{make_printable(word)}'; {hint}"
 
 
 class SearchGroup(DefaultGroup):

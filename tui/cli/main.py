@@ -18,7 +18,7 @@ from .click_extension import AppGroup, Option, option_names
 from .commands.app import open_app
 from .commands.ceiling import ceiling
 from .commands.discover import discover
-from .commands.endpoint import endpoint
+from .commands.endpoint import ENDPOINT
 from .commands.lab import lab
 from .commands.mesh import mesh
 from .commands.mtu import mtu
@@ -82,7 +82,7 @@ def _make_program() -> AppGroup:
             "check": check,
             "run": run,
             "respond": respond,
-            "endpoint": endpoint,
+            "endpoint": ENDPOINT,
             "sweep": sweep,
             "mesh": mesh,
             "watch": watch,

@@ -26,7 +26,7 @@ from ....engine.host.event_loop import call_in_thread
 from ....engine.model.errors import InvalidKeyError, explain_os_error, make_printable
 from ....watch.events import News
 from ....watch.watch_plan import WatchPlan
-from ...session.credentials import read_secret
+from ...session.secret_files import read_secret
 from .notification_formats import mail, news_document, webhook_request
 
 TIMEOUT_S: Final = 20.0
