@@ -58,6 +58,7 @@ _COMMANDS = (
         "runs show",
         "runs compare",
     ),
+    *("endpoint key", "endpoint key list", "endpoint key add", "endpoint key remove"),
     *("runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
 )
 

@@ -35,8 +35,8 @@ class EndpointOptions:
     key_file: Path | None = option(
         _ENDPOINT,
         "File with the key that clients need, or with a line of NAME KEY for each; only you may read it. SIGHUP "
-        "reads it again. Without it: LINKGAUGE_KEY, the file of `linkgauge endpoint key`, or a new key, which is "
-        "printed on a terminal, and otherwise saved in a file.",
+        "reads it again. Without it: LINKGAUGE_KEY, the file endpoint-keys in the configuration directory, or a "
+        "new key, which is printed on a terminal, and otherwise saved in a file.",
         metavar="FILE",
     )
     open_: bool = flag(_ENDPOINT, "Ask for no key: serve everybody.")
