@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.latency_histogram import LatencySummary
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.tui.gauges.latency_bars import LogAxis, bar_lines, percentiles
-from linkgauge.tui.readings.instrument_values import LatencyReading
+from linkgauge.tui.readings.latency_reading import LatencyReading
 
 LOADED = LatencySummary(9_000_000, 31_000_000, 33_000_000, 40_000_000, 41_000_000, 55_000_000)
 IDLE = LatencySummary(300_000, 400_000, 450_000, 600_000, 600_000, 600_000)
