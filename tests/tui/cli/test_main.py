@@ -128,9 +128,9 @@ def test_presets_show_tells_the_link_the_expectations_and_the_documents_own_numb
         assert words in done.stdout
 
 
-def test_presets_show_as_json_is_a_single_preset() -> None:
+def test_presets_show_as_json_is_a_single_preset(cli: Cli) -> None:
     """The same that the list has."""
-    assert json.loads(process("presets", "show", "loopback", "--json").stdout)["id"] == "loopback"
+    assert json.loads(cli("presets", "show", "loopback", "--json").stdout)["id"] == "loopback"
 
 
 @pytest.mark.parametrize(
