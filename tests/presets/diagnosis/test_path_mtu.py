@@ -27,6 +27,7 @@ def test_a_router_that_refuses_is_the_cause_of_small_segments() -> None:
     first, second = name_path_mtu((SMALL, OTHER), path(narrow), run())
     assert (first.code, first.share, second) == ("path-mtu", 0.4, OTHER)
     assert first.text == "The path from the remote host carries only smaller packets than the link should."
+    check_sentences((first,))
     assert (
         first.evidence
         == "packets of 1400 bytes instead of 1500; router 192.0.2.1 refuses longer packets; segments of 1348 bytes"
