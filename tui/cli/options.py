@@ -500,7 +500,7 @@ class OutputOptions(ResultOptions):
         A terminal gets a line for each second: the lines stay in view, show each dip, and can be copied into a
         ticket. A pipe gets them only with --interval: a script that does not ask for them reads the summary alone.
         """
-        is_csv_on_stdout = self.csv is not None and self.csv.exists() and not self.csv.is_file()  # /dev/stdout
+        is_csv_on_stdout = str(self.csv).startswith("/dev/")  # as /dev/stdout and /dev/fd/1 may be
         if self.live or self.as_json or self.as_json_stream or is_csv_on_stdout:
             return None
         return interval_ns or (SECOND_NS if sys.stdout.isatty() else None)
