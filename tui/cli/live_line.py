@@ -1,6 +1,7 @@
 """The progress of a test without the app: lines that stay on stdout, or one line on stderr that is redrawn."""
 
 import sys
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
@@ -67,15 +68,16 @@ class LiveLine:
             for line in self._lines.flush(self._meter):
                 emit_line(line)
 
-    def show(self, interval: Interval, meter: Meter) -> None:
-        """Draw an interval, with the mean so far and its margin of error from the meter."""
-        if self._lines is not None:
-            self._remove()
-            self._meter = meter
-            for line in self._lines.add(interval, meter):
-                emit_line(line)
-        elif self._live is not None and self._is_terminal_ready():
-            self._live.update(self._text(interval_text(interval, self._plan, meter)), refresh=True)
+    def show(self, intervals: Iterable[Interval], meter: Meter) -> None:
+        """Draw the intervals that an event completed, with the meter's mean so far and its margin of error."""
+        for interval in intervals:
+            if self._lines is not None:
+                self._remove()
+                self._meter = meter
+                for line in self._lines.add(interval, meter):
+                    emit_line(line)
+            elif self._live is not None and self._is_terminal_ready():
+                self._live.update(self._text(interval_text(interval, self._plan, meter)), refresh=True)
 
     def print_above(self, text: str) -> None:
         """Print a message above the live line."""
