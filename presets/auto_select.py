@@ -5,7 +5,7 @@ documented preset comes before a computed one. If no preset is for exactly this 
 for this link's line rate and MTU, with a warning.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -104,10 +104,24 @@ def select_preset(
         and (preset.source.id == _DOCUMENT or preset.computed)
     ]
     for preset in sorted(candidates, key=lambda preset: not preset.rates):
-        spec = preset.link
-        if (spec.line_rate_bit_s, spec.mtu_bytes, spec.duplex) == (link.rate_bit_s, link.mtu_bytes, link.duplex):
+        if _is_for(preset, link):
             return PresetSelection(preset, link.words, warnings)
     return _nearest(candidates, link, warnings)
+
+
+def fitting_interfaces(preset: Preset, nics: Iterable[NicInfo]) -> list[str]:
+    """Return the names of the interfaces that make exactly a preset's link with an interface like themselves."""
+    if preset.link.framing != "ethernet":
+        return []
+    known = (nic for nic in nics if nic.line_rate_bit_s is not None)
+    return [nic.name for nic in known if _is_for(preset, _link([(End.NEAR, nic)], None))]
+
+
+def _is_for(preset: Preset, link: _Link) -> bool:
+    """Return whether a preset of Ethernet has the rate, the MTU, the duplex mode and the tunnel of a link."""
+    spec = preset.link
+    own = (spec.line_rate_bit_s, spec.mtu_bytes, spec.duplex, spec.tunnel)
+    return own == (link.rate_bit_s, link.mtu_bytes, link.duplex, link.tunnel)
 
 
 def _check_rates(nics: dict[End, NicInfo | None]) -> None:

@@ -17,12 +17,12 @@ from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Thread
 from typing import Final, Literal, NamedTuple
 
 from ..model.host_info import NicInfo
 from ..model.ip_address import IpAddress, parse_ip_address
 from ..model.samples import NicCounts
-from .event_loop import call_in_thread
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +43,8 @@ async def read_connection_nic(local: AddressPort, peer: AddressPort) -> NicInfo 
 
     Never raises, and takes `DEADLINE_S` at most: a driver may block, and a run must not fail without this.
     """
+    from .event_loop import call_in_thread  # a list of presets reads interfaces without an event loop
+
     try:
         return await call_in_thread(partial(read_nic, local, peer), name="nic", deadline_s=DEADLINE_S)
     except Exception as error:  # noqa: BLE001 - the kernel and its drivers may fail in any way
@@ -72,6 +74,31 @@ def _find_interface(netlink: socket.socket, local: AddressPort, peer: AddressPor
     index = _find_by_route(netlink, source, target)
     # A host that only answers may have no route that it would choose itself.
     return _find_by_address(netlink, source) if index is None else index
+
+
+def read_own_nics() -> list[NicInfo]:
+    """Return the interfaces of this host that have a lasting address; none off Linux.
+
+    Never raises, and takes `DEADLINE_S` at most: a driver may block.
+    """
+    found: list[NicInfo] = []
+    thread = Thread(target=_read_own_nics, args=(found,), name="nics", daemon=True)
+    thread.start()
+    thread.join(DEADLINE_S)
+    return list(found)
+
+
+def _read_own_nics(found: list[NicInfo]) -> None:
+    """Add the interfaces with a lasting address to `found`, those read before an error included."""
+    try:
+        indexes = sorted({each.interface for each in _read_all_addresses() if each.is_lasting})
+        for index in indexes:
+            with open_netlink() as netlink:
+                link = _get_link(netlink, index)
+            if link is not None:
+                found.append(_describe(link))
+    except OSError as error:
+        _log.debug("the interfaces of this host are unknown: %r", error)
 
 
 def find_counter_folder(name: str) -> Path | None:

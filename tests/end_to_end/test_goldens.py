@@ -61,6 +61,8 @@ _COMMANDS = (
     *("runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
 )
 
+_LONG_COMMANDS = ("app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch")
+
 
 class _Bytes(SingleFileSnapshotExtension):
     file_extension = _file_extension = "txt"  # syrupy 4 knows the second name, later ones the first
@@ -190,4 +192,5 @@ def test_the_metrics_of_watched_runs_are_the_same_bytes(golden: SnapshotAssertio
 def test_the_help_of_every_command_is_the_same(tmp_path: Path, golden: SnapshotAssertion) -> None:
     """With all its options and defaults."""
     texts = [_command(tmp_path, *name.split(), "--help") for name in _COMMANDS]
+    texts += [_command(tmp_path, name, "--help-all") for name in _LONG_COMMANDS]
     assert "\n".join(texts).encode() == golden

@@ -24,17 +24,25 @@ from .usage_errors import join_choices, nearest_command
 Completer = Callable[[str], list[tuple[str, str]]]
 
 _KEY: Final = "parameter"
+_HELP_ALL_KEY: Final = "linkgauge.help_all"  # of a context: the whole help was asked for
+_MOST_OPTIONS: Final = 20  # of a command without a short help: about a screen
 _REMEDIES: Final[dict[Any, str]] = {int: "give a whole number", float: "give a number"}
 _CONVERTERS: Final[dict[Any, Callable[[str], Any]]] = {Workload: workload_named}
 
 
 class Option(click.Option):
-    """An option with the section of the help that lists it, and its default as the help shows it."""
+    """An option with the section of the help that lists it, and its default as the help shows it.
 
-    def __init__(self, names: Sequence[str], *, panel: str = "", shown: str | None = None, **settings: Any) -> None:
+    `brief` is its line in the short help of a command with many options; empty if only the whole help lists it.
+    """
+
+    def __init__(
+        self, names: Sequence[str], *, panel: str = "", shown: str | None = None, brief: str = "", **settings: Any
+    ) -> None:
         super().__init__(names, **settings)
         self.panel = panel
         self.shown = shown
+        self.brief = brief
 
 
 class Argument(click.Argument):
@@ -55,6 +63,7 @@ def option(
     shown: str | None = None,
     choices: Sequence[str] = (),
     complete: Completer | None = None,
+    brief: str = "",
     **settings: Any,
 ) -> Any:
     """Return a field of a dataclass that is an option.
@@ -67,9 +76,10 @@ def option(
         shown: the default as the help shows it; None for `default` itself, "" for nothing.
         choices: the values to choose from, if the field's type does not tell them.
         complete: finds the values for a shell.
+        brief: its line in the short help of a command with many options; "" if it is not a common option.
         settings: as `click.Option` has them, such as the placeholder `metavar`.
     """
-    settings |= {"help": help_, "panel": panel, "shown": shown}
+    settings |= {"help": help_, "panel": panel, "shown": shown, "brief": brief}
     return field(default=default, metadata={_KEY: (Option, names, choices, complete, settings)})
 
 
@@ -174,7 +184,20 @@ def make_command(name: str, function: Callable[[Any], int]) -> "HelpCommand":
 
 
 class HelpCommand(click.Command):
-    """The help of a command: plain sections that fit into 80 columns, the same on a terminal and in a pipe."""
+    """The help of a command: plain sections that fit into 80 columns, the same on a terminal and in a pipe.
+
+    A command with many options has a short help, of the common ones with a line each, and a whole one.
+    """
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the command has a short help as well."""
+        return len(self.params) > _MOST_OPTIONS
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the arguments and options, and those that print the help."""
+        params = super().get_params(ctx)
+        return [*params, _HELP_ALL] if self.is_long and ctx.help_option_names else params
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (Click has it)
         """Return the words of the usage; those in brackets are optional."""
@@ -184,17 +207,23 @@ class HelpCommand(click.Command):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usage, the description, the arguments, the options by section, and the commands."""
+        is_short = self.is_long and _HELP_ALL_KEY not in ctx.meta
         formatter.write_usage(ctx.command_path, " ".join(self.collect_usage_pieces(ctx)))
         formatter.write_paragraph()
-        formatter.write_text(self.help or "")
+        formatter.write_text((self.help or "").partition("\n\n" if is_short else "\0")[0])
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Commands": [], "Options": []}
         for each in self.get_params(ctx):
-            if not getattr(each, "hidden", False):
-                sections.setdefault(section(each), []).append((spelling(each), description(each)))
+            text = _brief(each) if is_short else description(each)
+            if text and not getattr(each, "hidden", False):
+                sections.setdefault(section(each), []).append((spelling(each), text))
         for name, command in getattr(self, "commands", {}).items():
             sections["Commands"].append((name, (command.help or "").partition("\n")[0]))
-        if sections.keys() - {"Arguments", "Commands", "Options", "Output"}:
-            sections["Other options"] = sections.pop("Options")
+        others = sections.pop("Options")
+        for name in [
+            name for name, rows in sections.items() if is_short and len(rows) == 1 and name != "Arguments"
+        ]:
+            others = [*sections.pop(name), *others]
+        sections["Other options" if sections.keys() - {"Arguments", "Commands", "Output"} else "Options"] = others
         for name, rows in sections.items():
             if rows:
                 with formatter.section(name):
@@ -202,6 +231,30 @@ class HelpCommand(click.Command):
         for paragraph in filter(None, (self.epilog or "").split("\n\n")):
             formatter.write_paragraph()
             formatter.write_text(paragraph)
+
+
+def _brief(parameter: click.Parameter) -> str:
+    """Return the line of a parameter in the short help; empty if it has none."""
+    return parameter.brief if isinstance(parameter, Option) else description(parameter)
+
+
+def _show_whole_help(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_HELP_ALL_KEY] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+_HELP_ALL: Final = Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_whole_help,
+    help="Show all options and exit.",
+    brief="Show all options and exit.",
+    shown="",
+)
 
 
 def option_names(command: click.Command) -> set[str]:

@@ -3,12 +3,22 @@
 A group of options is a dataclass with one field for each option, as typed; see click_extension.
 """
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ...engine.model.errors import PlanError, UsageError
-from ...engine.model.plan import DEFAULT_LOSS_GOAL_PPM, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
+from ...engine.model.plan import (
+    DEFAULT_INTERVAL_NS,
+    DEFAULT_LOSS_GOAL_PPM,
+    SECOND_NS,
+    Direction,
+    Mode,
+    Plan,
+    Settings,
+    SocketOptions,
+)
 from ...engine.model.workload import Workload, all_workloads
 from ..words import parsing
 from .click_extension import flag, group, option
@@ -58,7 +68,7 @@ def device_option(panel: str) -> Any:
 
 def json_flag() -> Any:
     """Return the flag for one document as the result."""
-    return flag(OUTPUT, "Print JSON.", "--json", "-J")
+    return flag(OUTPUT, "Print JSON.", "--json", "-J", brief="Print JSON.")
 
 
 def json_stream_flag() -> Any:
@@ -68,7 +78,7 @@ def json_stream_flag() -> Any:
 
 def headless_flag() -> Any:
     """Return the flag of a command that else opens a screen."""
-    return flag(OUTPUT, "Open no screen.")
+    return flag(OUTPUT, "Open no screen.", brief="Open no screen.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +86,12 @@ class DirectionOptions:
     """Which end sends."""
 
     direction: Direction | None = option(
-        TEST, "Who sends: out this host, in the remote host, duplex both at once.", shown="out"
+        TEST,
+        "Who sends: out this host, in the remote host, duplex both at once.",
+        brief="Who sends: this host, the remote, or both. [out]",
+        shown="out",
     )
-    reverse: bool = flag(TEST, "Same as --direction in.", "-R")
+    reverse: bool = flag(TEST, "Same as --direction in.", "-R", brief="Same as --direction in.")
     bidir: bool = flag(TEST, "Same as --direction duplex.")
 
     def find(self) -> Direction:
@@ -131,20 +144,32 @@ class PlanOptions:
         TEST,
         "Duration: 10, 1.5, 2m, or none to test until Ctrl-C.",
         "-t",
+        brief="Duration: 10, 2m, or none for no end.",
         metavar="TIME",
         shown="10; in the app 30",
     )
     directions: DirectionOptions = group(DirectionOptions)
     sessions: str = option(
-        TEST, "TCP connections, or UDP flows, in each direction, 1 to 128.", "-P", default="1", metavar="N"
+        TEST,
+        "TCP connections, or UDP flows, in each direction, 1 to 128.",
+        "-P",
+        brief="TCP connections, or UDP flows. [1]",
+        default="1",
+        metavar="N",
     )
     window: str = option(
-        TEST, "Socket buffers: auto, or a size such as 56K or 1M.", "-w", default="auto", metavar="SIZE"
+        TEST,
+        "Socket buffers: auto, or a size such as 56K or 1M.",
+        "-w",
+        brief="Socket buffers: auto, 56K, 1M. [auto]",
+        default="auto",
+        metavar="SIZE",
     )
     rate: str | None = option(
         TEST,
         "Limit each direction to this rate, over all sessions: 100M, 2.5G; with udp also expected, search or max.",
         "-b",
+        brief="Limit the rate: 100M; udp also search or max.",
         metavar="RATE",
         shown="no limit; with udp the expected rate, else 10M",
     )
@@ -161,7 +186,10 @@ class PlanOptions:
         shown="0.1%",
     )
     bytes_: str | None = option(
-        TEST, "Send this many bytes in each direction, then end: 100M, 10G.", "-n", metavar="SIZE"
+        TEST,
+        "Send this many bytes in each direction, then end: 100M, 10G.",
+        "-n",
+        metavar="SIZE",
     )
     warmup: str | None = option(
         TEST,
@@ -169,15 +197,27 @@ class PlanOptions:
         metavar="TIME",
         shown="a fifth of the test, at most 1 s",
     )
-    interval: str = option(TEST, "Time between samples, 50ms to 10.", "-i", default="0.25", metavar="TIME")
+    interval: str | None = option(
+        TEST,
+        "Time between samples, 50ms to 10; run and check print a line each time.",
+        "-i",
+        brief="Interval of samples and lines: 1, 0.5, 100ms.",
+        metavar="TIME",
+        shown="0.25; lines 1, on a terminal",
+    )
     workload: Workload = option(
         TEST,
         "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses; "
         "udp: datagrams at a rate, with loss and jitter.",
+        brief="Data one way, transactions, datagrams. [stream]",
         default=Workload.STREAM,
         choices=all_workloads(),
     )
-    probe: bool = flag(TEST, "Measure latency before the stream and under its load.")
+    probe: bool = flag(
+        TEST,
+        "Measure latency before the stream and under its load.",
+        brief="Measure latency before and under the load too.",
+    )
     block: str = option(TEST, "Size of one send call.", default="1M", metavar="SIZE")
     congestion: str | None = congestion_option(TEST)
     connections: ConnectionOptions = group(ConnectionOptions)
@@ -194,7 +234,7 @@ class PlanOptions:
             if self.warmup is None or warmup_auto
             else parsing.time_ns(self.warmup, "warm-up", _WARMUP_REMEDY),
             warmup_auto=warmup_auto,
-            interval_ns=parsing.time_ns(self.interval, "interval", _INTERVAL_REMEDY),
+            interval_ns=DEFAULT_INTERVAL_NS if self.interval_ns is None else self.interval_ns,
             block_bytes=parsing.block_bytes(self.block),
             mode=more.mode,
             socket=self._socket_options(),
@@ -212,6 +252,11 @@ class PlanOptions:
         )
         _check_samples(plan)
         return plan
+
+    @property
+    def interval_ns(self) -> int | None:
+        """The time between samples if it was given; raise PlanError for a bad one."""
+        return None if self.interval is None else parsing.time_ns(self.interval, "interval", _INTERVAL_REMEDY)
 
     def sending_rate(self) -> "SendingRate | None":
         """Return the requested rate of datagrams; None for the default and for TCP. Raise PlanError."""
@@ -322,6 +367,7 @@ class LinkOptions:
     line_rate: str | None = option(
         _LINK,
         "Line rate: 100M, 2.5G, 10Gb.",
+        brief="Line rate: 100M, 10G. [what the NICs report]",
         metavar="RATE",
         shown="the preset's, or what the NICs report",
     )
@@ -359,9 +405,14 @@ class LinkOptions:
 class ResultOptions:
     """Where the results of a test go."""
 
-    label: str | None = option(OUTPUT, "Name of the run, to find it again.", metavar="TEXT")
+    label: str | None = option(
+        OUTPUT, "Name of the run, to find it again.", brief="Name of the run, to find it again.", metavar="TEXT"
+    )
     csv: Path | None = option(
-        OUTPUT, "Append a row for each interval, direction and session to this file.", metavar="FILE"
+        OUTPUT,
+        "Append a row for each interval, direction and session to this file.",
+        brief="Append a row for each interval to this file.",
+        metavar="FILE",
     )
     as_json: bool = json_flag()
     as_json_stream: bool = json_stream_flag()
@@ -384,8 +435,12 @@ class ResultOptions:
 class SeriesOutputOptions:
     """Where the result of a series of runs goes."""
 
-    csv: Path | None = option(OUTPUT, "Write a row for each run.", metavar="FILE")
-    report: Path | None = option(OUTPUT, "Write an HTML page with plots.", metavar="FILE")
+    csv: Path | None = option(
+        OUTPUT, "Write a row for each run.", brief="Write a row for each run.", metavar="FILE"
+    )
+    report: Path | None = option(
+        OUTPUT, "Write an HTML page with plots.", brief="Write an HTML page with plots.", metavar="FILE"
+    )
     force: bool = flag(OUTPUT, "Replace the files if they exist.", "-f")
     as_json: bool = json_flag()
     as_json_stream: bool = json_stream_flag()
@@ -421,11 +476,31 @@ class OutputOptions(ResultOptions):
     pass_mark: str | None = option(
         OUTPUT,
         "Percent of the expected rate that is a pass.",
+        brief="Percent of the expected rate that is a pass. [95]",
         metavar="PERCENT",
         shown="the one in your settings, else 95",
     )
-    why: bool = flag(OUTPUT, "Say what limits the rate, even without an expected rate.")
+    why: bool = flag(
+        OUTPUT, "Say what limits the rate, even without an expected rate.", brief="Say what limits the rate."
+    )
     confirm: bool = flag(
         OUTPUT,
         "The same as --why, and then test once more, with one option changed: is the first finding the limit?",
+        brief="Test again with one option changed, to prove it.",
     )
+    live: bool = flag(
+        OUTPUT,
+        "On a terminal, redraw one line instead of printing a line for each second.",
+        brief="Redraw one line instead of a line a second.",
+    )
+
+    def line_ns(self, interval_ns: int | None) -> int | None:
+        """Return the time of each line about the test; None for a live line. `interval_ns` is what the user gave.
+
+        A terminal gets a line for each second: the lines stay in view, show each dip, and can be copied into a
+        ticket. A pipe gets them only with --interval: a script that does not ask for them reads the summary alone.
+        """
+        is_csv_on_stdout = str(self.csv).startswith("/dev/")  # as /dev/stdout and /dev/fd/1 may be
+        if self.live or self.as_json or self.as_json_stream or is_csv_on_stdout:
+            return None
+        return interval_ns or (SECOND_NS if sys.stdout.isatty() else None)

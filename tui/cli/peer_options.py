@@ -45,6 +45,7 @@ class AccessOptions:
     key_file: Path | None = option(
         _ACCESS,
         "File with the key of the remote host; only you may read it. Without it: LINKGAUGE_KEY, or your keys file.",
+        brief="Key of the remote host. [LINKGAUGE_KEY]",
         metavar="FILE",
     )
     open_: bool = flag(_ACCESS, "Connect even if the remote end does not ask for your key.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...discovery.announcement import FoundEndpoint
 from ...engine.host.event_loop import run
+from ...engine.host.nic import read_own_nics
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
@@ -188,6 +189,7 @@ async def _run_app(start: AppStart, log: RunLog | None, notices: list[str]) -> t
                 select_preset=backend.select_preset,
                 remember_access=remember_access,
                 find_announced=None if find_spec("zeroconf") is None else _find_announced,
+                nics=read_own_nics(),
             ),
             start.spec,
             language=start.language,

@@ -159,4 +159,4 @@ def _headline(finding: Finding) -> Content:
     if finding.code in _GOOD_CODES:
         return Content.assemble(("● ", GOOD), text)
     share = share_text(finding)
-    return Content.assemble(("◆ ", f"bold {SHORT}"), (f"{share}: " if share else "", ""), (text, "bold"))
+    return Content.assemble(("◆ ", f"bold {SHORT}"), (text, "bold"), (f" {share}" if share else "", MUTED))

@@ -307,7 +307,8 @@ class CockpitScreen(SettingActions):
                 self._query_far_end()
 
         chosen = AUTO if self.state.is_preset_auto else self.preset.id
-        screen = PresetPicker(self.catalog, chosen, self.plan.settings, self._language, self.plan.workload)
+        plan, nics = self.plan, self._services.nics
+        screen = PresetPicker(self.catalog, chosen, plan.settings, self._language, plan.workload, nics=nics)
         app_of(self).push_screen(screen, use_preset)
 
     def action_peer(self) -> None:

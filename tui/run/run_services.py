@@ -3,12 +3,12 @@
 The command line passes the real functions, tests pass scripted ones. Widgets see neither.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...discovery.announcement import FoundEndpoint
-from ...engine.model.host_info import HostInfo
+from ...engine.model.host_info import HostInfo, NicInfo
 from ...engine.model.peer import Peer
 from ...presets.auto_select import PresetSelection
 from ...presets.wire import DEFAULT_VARIANT, Variant
@@ -34,7 +34,7 @@ class RunServices(StoredServices):
     `query_host_info` raises PeerError. `select_preset` raises PeerError or PlanError, and is None if only the user
     chooses presets. `variant_of` returns the link options that were selected with a preset. `remember_access` saves
     the key of a peer in a thread and returns the file; it raises InvalidKeyError. It is None if keys are not saved.
-    `find_announced` is None without the extra for multicast DNS.
+    `find_announced` is None without the extra for multicast DNS. `nics` are the interfaces of this host.
     """
 
     start_run: StartRun
@@ -43,3 +43,4 @@ class RunServices(StoredServices):
     select_preset: Callable[[Peer], Awaitable[PresetSelection]] | None = None
     remember_access: Callable[[Peer], Path] | None = None
     find_announced: FindAnnounced | None = None
+    nics: Sequence[NicInfo] = ()

@@ -93,13 +93,14 @@ class Outputs:
     """Where the result of a run, or of a series of them, goes beside the terminal.
 
     `csv` is the file of the rows: of a run's intervals, which are appended, or of a series' runs. `report` is the
-    page of a series.
+    page of a series. `line_ns` is the time of each line about the test; None for a live line, on a terminal.
     """
 
     csv: Path | None = None
     report: Path | None = None
     as_json: bool = False
     as_json_stream: bool = False
+    line_ns: int | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for both kinds of JSON at once."""

@@ -199,7 +199,9 @@ def is_queue_finding(finding: Finding) -> bool:
 
 
 def share_text(finding: Finding) -> str:
-    """Return what a finding explains: `93 % of the gap`, or of the rise of latency; empty if unknown."""
+    """Return what a finding explains: `93 % of the gap`, or of the rise of latency; empty if that is unknown."""
+    if finding.code == "unexplained":
+        return ""
     if not is_queue_finding(finding):
         return numbers.share_of_gap(finding.share)
     return "" if finding.share is None else f"{100 * finding.share:.0f}{numbers.NBSP}% of the rise"

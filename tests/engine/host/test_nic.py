@@ -148,6 +148,18 @@ def test_rate_and_duplex_are_what_the_driver_says(namespace: str) -> None:
     assert answer.split() == ["10000000000", "full", "None", "None"]
 
 
+def test_this_hosts_interfaces_are_those_with_a_lasting_address(namespace: str) -> None:
+    """Loopback and an interface without an address are none that a link could begin at."""
+    add_pair(namespace, "mtu", "9000")
+    _ip("-n", namespace, "link", "add", "spare", "type", "veth", "peer", "name", "other")
+    code = (
+        "from linkgauge.engine.host.nic import read_own_nics;"
+        "print([(nic.name, nic.mtu_bytes) for nic in read_own_nics()])"
+    )
+    answer = _ip("netns", "exec", namespace, sys.executable, "-c", code)
+    assert answer.strip() == "[('left', 9000)]"
+
+
 def test_a_link_local_address_is_of_the_interface_that_it_names() -> None:
     """Its scope is an interface's number, which is more than a route has."""
     index = socket.if_nametoindex("lo")

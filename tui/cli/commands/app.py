@@ -22,7 +22,14 @@ class AppOptions:
     """The options that the app opens with."""
 
     peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown="loopback")
-    preset: str | None = option("", "Preset to compare with.", metavar="ID", shown="auto", complete=complete_preset)
+    preset: str | None = option(
+        "",
+        "Preset to compare with.",
+        brief="Preset to compare with. [auto]",
+        metavar="ID",
+        shown="auto",
+        complete=complete_preset,
+    )
     lang: str | None = lang_option()
     plan: PlanOptions = group(PlanOptions)
     far_end: FarEndOptions = group(FarEndOptions)

@@ -36,14 +36,24 @@ class HostOptions:
     """Where the hosts of a mesh come from."""
 
     hosts_file: Path | None = option(
-        _HOSTS, "Hosts from a file: a line for each, NAME [GROUP].", "--hosts", metavar="FILE"
+        _HOSTS,
+        "Hosts from a file: a line for each, NAME [GROUP].",
+        "--hosts",
+        brief="Hosts from a file: a line for each, NAME [GROUP].",
+        metavar="FILE",
     )
     scheduler: str | None = option(
         _HOSTS,
         "Dask scheduler whose workers are the hosts; with HOST or --hosts, only these.",
+        brief="Dask scheduler whose workers are the hosts.",
         metavar="tcp://ADDRESS:PORT",
     )
-    local: int | None = option(_HOSTS, "Emulate N hosts on this machine, to try a mesh.", metavar="N")
+    local: int | None = option(
+        _HOSTS,
+        "Emulate N hosts on this machine, to try a mesh.",
+        brief="Emulate N hosts on this machine, to try a mesh.",
+        metavar="N",
+    )
     racks: int | None = option(_HOSTS, "Put the emulated hosts into N racks.", metavar="N", shown="1")
     slow: tuple[str, ...] = option(
         _HOSTS,
@@ -61,7 +71,12 @@ class HostOptions:
         metavar="PORT",
         shown="a free one",
     )
-    resume: str | None = option(_HOSTS, "Continue an interrupted mesh, or show a complete one.", metavar="GROUP")
+    resume: str | None = option(
+        _HOSTS,
+        "Continue an interrupted mesh, or show a complete one.",
+        brief="Continue an interrupted mesh, or show a complete one.",
+        metavar="GROUP",
+    )
     emulated: str | None = option(
         _HOSTS,
         "The hosts that are emulated already, as --local N gives them to the command that it starts.",
@@ -135,30 +150,48 @@ class HostOptions:
 class MeshOptions:
     """What a mesh measures, and in which order."""
 
-    seconds: str = option(_RUNS, "Duration of each test.", "-t", default=_DEFAULT_SECONDS, metavar="TIME")
+    seconds: str = option(
+        _RUNS,
+        "Duration of each test.",
+        "-t",
+        brief="Duration of each test. [3]",
+        default=_DEFAULT_SECONDS,
+        metavar="TIME",
+    )
     workload: Workload = option(
         _RUNS,
         "What each pair does: a TCP stream, UDP datagrams, or requests and answers.",
+        brief="Stream, datagrams, or requests. [stream]",
         default=Workload.STREAM,
         choices=_WORKLOADS,
     )
-    sessions: str = option(_RUNS, "TCP connections, or UDP flows, 1 to 128.", "-P", default="1", metavar="N")
+    sessions: str = option(
+        _RUNS,
+        "TCP connections, or UDP flows, 1 to 128.",
+        "-P",
+        brief="TCP connections, or UDP flows. [1]",
+        default="1",
+        metavar="N",
+    )
     rate: str | None = option(
         _RUNS,
         "Limit each test to this rate: 100M, 2.5G.",
         "-b",
+        brief="Limit each test to this rate: 100M, 2.5G.",
         metavar="RATE",
         shown="no limit; with udp the preset's",
     )
     preset: str | None = option(
         _RUNS,
         "Preset of the expected rate; auto: by the interfaces of both hosts; none: no expected rate.",
+        brief="Preset of the expected rate. [auto]",
         metavar="auto|none|ID",
         shown="auto",
     )
     mode: MeshMode = option(
         _ORDER,
         "rounds: each host has one test at a time; isolated: one pair at a time; all: all hosts at once.",
+        brief="rounds, one pair at a time, or all at once. [rounds]",
         default=MeshMode.ROUNDS,
     )
     seed: int = option(

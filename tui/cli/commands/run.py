@@ -62,7 +62,7 @@ class RunOptions:
             peer,
             judging,
             output.to_record(),
-            output.to_outputs(),
+            replace(output.to_outputs(), line_ns=output.line_ns(self.test.interval_ns)),
             sending_rate=rate,
             target_ci_percent=self.test.target_ci_percent(),
             confirm=output.confirm,
@@ -91,7 +91,11 @@ class RunCommandOptions:
 
     peer: str = argument("PEER", PEER_HELP)
     preset: str | None = option(
-        TEST, "Compare with this preset, or with auto.", metavar="ID", complete=complete_test_preset
+        TEST,
+        "Compare with this preset, or with auto.",
+        brief="Compare with this preset, or with auto.",
+        metavar="ID",
+        complete=complete_test_preset,
     )
     run: RunOptions = group(RunOptions)
 

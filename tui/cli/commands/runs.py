@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ....engine.results.run_log import RunLog, RunRecord
     from ...session.pruning import PrunePlan
 
-_RUNS_HELP: Final = "Ids of runs, or their beginnings; the others are compared with the first."
+_RUNS_HELP: Final = "Ids of runs, their beginnings, or last; the others are compared with the first."
 
 
 class VerdictWord(StrEnum):
@@ -55,7 +55,7 @@ class Rows(StrEnum):
 class RunOptions:
     """One saved run."""
 
-    run: str = argument("ID", "Id of the run, or its beginning.", complete=complete_run)
+    run: str = argument("ID", "Id of the run or its beginning, or last.", complete=complete_run)
 
 
 def _force_flag() -> Any:
@@ -203,7 +203,7 @@ def compare_runs(options: CompareOptions) -> int:
 class ExportOptions:
     """Which runs are exported, as what."""
 
-    run: str = argument("[ID|all]", "Id of the run, or all.", default="all", shown="all")
+    run: str = argument("[ID|all]", "Id of the run or its beginning, last, or all.", default="all", shown="all")
     csv: Path | None = option("", "File of the rows.", metavar="FILE", shown="stdout")
     rows: Rows = option(
         "",

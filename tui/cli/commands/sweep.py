@@ -29,22 +29,52 @@ class SweepOptions:
         _AXES,
         "Windows: 16K..4M doubles, auto,64K,1M is a list.",
         "-w",
+        brief="Windows: 16K..4M doubles, auto,64K,1M is a list.",
         metavar="SIZES",
         shown="auto",
     )
     sessions: str | None = option(
-        _AXES, "Sessions in each direction: 1,2,5,10 or 1..16.", "-P", metavar="NUMBERS", shown="1"
+        _AXES,
+        "Sessions in each direction: 1,2,5,10 or 1..16.",
+        "-P",
+        brief="Sessions: 1,2,5,10 or 1..16. [1]",
+        metavar="NUMBERS",
+        shown="1",
     )
     message_size: str | None = option(
-        _AXES, "Sizes of one send call: 512..10240/512 adds 512 each time.", metavar="SIZES", shown="1M"
+        _AXES,
+        "Sizes of one send call: 512..10240/512 adds 512 each time.",
+        brief="Sizes of one send call: 4K..1M doubles. [1M]",
+        metavar="SIZES",
+        shown="1M",
     )
-    direction: str | None = option(_AXES, "Directions: out, in, duplex, with commas.", metavar="WORDS", shown="out")
-    figure: str | None = option(_AXES, "Repeat a published test: hp-1.", metavar="ID")
-    seconds: str = option(_RUNS, "Duration of each run.", "-t", default="3", metavar="TIME")
-    preset: str | None = option(_RUNS, "Compare with this preset, or with auto.", metavar="ID")
+    direction: str | None = option(
+        _AXES,
+        "Directions: out, in, duplex, with commas.",
+        brief="Directions: out, in, duplex, with commas. [out]",
+        metavar="WORDS",
+        shown="out",
+    )
+    figure: str | None = option(
+        _AXES, "Repeat a published test: hp-1.", brief="Repeat a published test: hp-1.", metavar="ID"
+    )
+    seconds: str = option(
+        _RUNS, "Duration of each run.", "-t", brief="Duration of each run. [3]", default="3", metavar="TIME"
+    )
+    preset: str | None = option(
+        _RUNS,
+        "Compare with this preset, or with auto.",
+        brief="Compare with this preset, or with auto.",
+        metavar="ID",
+    )
     congestion: str | None = congestion_option(_RUNS)
     mode: Mode | None = option(_RUNS, "How payload moves.")
-    resume: str | None = option(_RUNS, "Resume an interrupted sweep, or show a complete one.", metavar="GROUP")
+    resume: str | None = option(
+        _RUNS,
+        "Resume an interrupted sweep, or show a complete one.",
+        brief="Resume an interrupted sweep, or show a complete one.",
+        metavar="GROUP",
+    )
 
     @property
     def has_axes(self) -> bool:

@@ -29,16 +29,38 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 class WatchOptions:
     """How often a peer of the command line is tested, and what that may cost."""
 
-    preset: str | None = option(TEST, "Preset to compare with.", metavar="auto|none|ID", shown="auto")
-    pass_mark: str | None = option(
-        TEST, "Percent of the expected rate that is a pass.", metavar="PERCENT", shown="95"
+    preset: str | None = option(
+        TEST,
+        "Preset to compare with.",
+        brief="Preset to compare with. [auto]",
+        metavar="auto|none|ID",
+        shown="auto",
     )
-    every: str = option(_TIMES, "Time between full tests.", default="1h", metavar="TIME")
-    probe_every: str = option(_TIMES, "Time between probes of latency, or none.", default="1m", metavar="TIME")
+    pass_mark: str | None = option(
+        TEST,
+        "Percent of the expected rate that is a pass.",
+        brief="Percent of the expected rate to pass. [95]",
+        metavar="PERCENT",
+        shown="95",
+    )
+    every: str = option(
+        _TIMES, "Time between full tests.", brief="Time between full tests. [1h]", default="1h", metavar="TIME"
+    )
+    probe_every: str = option(
+        _TIMES,
+        "Time between probes of latency, or none.",
+        brief="Time between probes of latency, or none. [1m]",
+        default="1m",
+        metavar="TIME",
+    )
     retests: str = option(_TIMES, "Repeat a test below its mark up to N times.", default="1", metavar="N")
     retest_after: str = option(_TIMES, "Pause before a repetition.", default="10s", metavar="TIME")
     budget: str | None = option(
-        _TIMES, "Most data of tests and probes in a calendar month: 50G.", metavar="SIZE", shown="no limit"
+        _TIMES,
+        "Most data of tests and probes in a calendar month: 50G.",
+        brief="Most data in a month: 50G. [no limit]",
+        metavar="SIZE",
+        shown="no limit",
     )
 
     def to_plan(self, peer: "Peer", plan: Plan, catalog: "Catalog") -> "WatchPlan":
@@ -92,10 +114,14 @@ class WatchCommandOptions:
     target: str = argument("FILE.toml | PEER", "A file with the peers of the watch, or one peer.")
     tested: TestedPeerOptions = group(TestedPeerOptions)
     metrics: MetricsOptions = group(MetricsOptions)
-    once: bool = flag(_TIMES, "Test each peer once, and end.")
-    follow: bool = flag(OUTPUT, "Show the watch that another process carries out, such as a service; test nothing.")
+    once: bool = flag(_TIMES, "Test each peer once, and end.", brief="Test each peer once, and end.")
+    follow: bool = flag(
+        OUTPUT,
+        "Show the watch that another process carries out, such as a service; test nothing.",
+        brief="Show the watch of another process, such as a service.",
+    )
     headless: bool = headless_flag()
-    json_stream: bool = flag(OUTPUT, "Print a JSON line for each event.")
+    json_stream: bool = flag(OUTPUT, "Print a JSON line for each event.", brief="Print a JSON line for each event.")
 
 
 def watch(options: WatchCommandOptions) -> int:
