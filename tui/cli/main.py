@@ -26,12 +26,13 @@ from .commands.presets import PRESETS
 from .commands.respond import respond
 from .commands.run import check, run
 from .commands.runs import RUNS
+from .commands.settings import settings
 from .commands.sweep import sweep
 from .commands.watch import watch
-from .commands.web import web
 from .completion import COMPLETION_VARIABLE, complete, completions
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
 from .usage_errors import click_error_text, plan_error_text
+from .web.web_command import web
 
 _HELP: Final = """Is this link as fast as it should be? If not, why?
 
@@ -40,6 +41,8 @@ that link. Run `linkgauge endpoint` on one host and `linkgauge check HOST` on th
 app opens: linkgauge [PEER]; without a PEER it tests this machine's loopback."""
 _EPILOG: Final = """PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the remote end; nothing
 is installed there), or loopback (a built-in endpoint on this machine).
+
+Common options have defaults of yours in settings.toml and in variables: linkgauge settings shows them.
 
 Exit status: 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or
 broke off; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a signal are saved."""
@@ -91,6 +94,7 @@ def _make_program() -> AppGroup:
             "ceiling": ceiling,
             "web": web,
             "discover": discover,
+            "settings": settings,
             "completions": completions,
         },
         callback=_open_log,

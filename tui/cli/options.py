@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.plan import DEFAULT_LOSS_GOAL_PPM, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from ...engine.model.workload import Workload, all_workloads
+from ..session.setting_table import INTERVAL_REMEDY
 from ..words import parsing
-from .click_extension import flag, group, option
+from .click_extension import flag, group, is_typed, option, setting_option
 from .output import check_output_file
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _LINK: Final = "Link, if it differs from the preset's"
 OUTPUT: Final = "Output"
 
 _WARMUP_REMEDY: Final = "give auto, or seconds such as 0, 0.5 or 2"
-_INTERVAL_REMEDY: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"
 
 
 def lang_option() -> Any:
@@ -127,20 +127,10 @@ class ConnectionOptions:
 class PlanOptions:
     """The options that make up a plan."""
 
-    seconds: str | None = option(
-        TEST,
-        "Duration: 10, 1.5, 2m, or none to test until Ctrl-C.",
-        "-t",
-        metavar="TIME",
-        shown="10; in the app 30",
-    )
+    seconds: str | None = setting_option("seconds", TEST)
     directions: DirectionOptions = group(DirectionOptions)
-    sessions: str = option(
-        TEST, "TCP connections, or UDP flows, in each direction, 1 to 128.", "-P", default="1", metavar="N"
-    )
-    window: str = option(
-        TEST, "Socket buffers: auto, or a size such as 56K or 1M.", "-w", default="auto", metavar="SIZE"
-    )
+    sessions: str = setting_option("sessions", TEST)
+    window: str = setting_option("window", TEST)
     rate: str | None = option(
         TEST,
         "Limit each direction to this rate, over all sessions: 100M, 2.5G; with udp also expected, search or max.",
@@ -169,7 +159,7 @@ class PlanOptions:
         metavar="TIME",
         shown="a fifth of the test, at most 1 s",
     )
-    interval: str = option(TEST, "Time between samples, 50ms to 10.", "-i", default="0.25", metavar="TIME")
+    interval: str = setting_option("interval", TEST)
     workload: Workload = option(
         TEST,
         "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses; "
@@ -194,7 +184,7 @@ class PlanOptions:
             if self.warmup is None or warmup_auto
             else parsing.time_ns(self.warmup, "warm-up", _WARMUP_REMEDY),
             warmup_auto=warmup_auto,
-            interval_ns=parsing.time_ns(self.interval, "interval", _INTERVAL_REMEDY),
+            interval_ns=parsing.time_ns(self.interval, "interval", INTERVAL_REMEDY),
             block_bytes=parsing.block_bytes(self.block),
             mode=more.mode,
             socket=self._socket_options(),
@@ -250,11 +240,12 @@ class PlanOptions:
 
     def duration_ns(self, default_seconds: str) -> int | None:
         """Return the duration of the test, None without a limit; raise PlanError for a bad one."""
-        if self.seconds is None and self.bytes_ is not None:
+        seconds = self.seconds
+        if seconds is None and self.bytes_ is not None:
             return None
-        if self.rate == "search":
-            default_seconds = _SEARCH_SECONDS
-        return parsing.duration_ns(default_seconds if self.seconds is None else self.seconds)
+        if self.rate == "search" and not is_typed("seconds"):
+            seconds = _SEARCH_SECONDS
+        return parsing.duration_ns(default_seconds if seconds is None else seconds)
 
 
 def _max_duration_ns(text: str) -> int | None:
@@ -418,12 +409,7 @@ class SeriesOutputOptions:
 class OutputOptions(ResultOptions):
     """The same, and the pass mark."""
 
-    pass_mark: str | None = option(
-        OUTPUT,
-        "Percent of the expected rate that is a pass.",
-        metavar="PERCENT",
-        shown="the one in your settings, else 95",
-    )
+    pass_mark: str = setting_option("pass_mark", OUTPUT)
     why: bool = flag(OUTPUT, "Say what limits the rate, even without an expected rate.")
     confirm: bool = flag(
         OUTPUT,

@@ -7,10 +7,9 @@ from ...presets.expectation import check_variant
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..session.preferences import FILE_NAME, read_preferences
+from ..session.settings_file import read_settings
 from ..session.storage import config_dir
 from ..session.user_presets import load_presets, problem_lines
-from ..words.numbers import sanitize
 from .output import print_stderr
 
 
@@ -23,13 +22,12 @@ def load_catalog_with_warnings() -> Catalog:
 
 
 def read_pass_mark() -> float:
-    """Return the pass mark of the preferences, which the app uses too; print it if it is not the default."""
-    loaded = read_preferences(config_dir())
-    for problem in loaded.problems:
-        print_stderr(sanitize(problem))
-    pass_mark = loaded.preferences.pass_mark
+    """Return the pass mark of the settings, which the app uses too; print it if it is not the default."""
+    settings = read_settings(config_dir())
+    pass_mark: float = settings.value("pass_mark")
     if pass_mark != DEFAULT_PASS_PERCENT:
-        print_stderr(f"pass mark {pass_mark:g} % from {config_dir() / FILE_NAME}; --pass-mark gives another")
+        source = settings.values["pass_mark"].source
+        print_stderr(f"pass mark {pass_mark:g} % from {source}; --pass-mark gives another")
     return pass_mark
 
 

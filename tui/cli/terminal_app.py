@@ -221,7 +221,7 @@ async def _run_app(start: AppStart, log: RunLog | None, notices: list[str]) -> t
             start.spec,
             language=start.language,
             is_preset_auto=start.is_preset_auto,
-            loaded=read_preferences(config_dir()),
+            preferences=read_preferences(config_dir()),
             save=partial(save_preferences, config_dir()),
         )
         with _leave_on_signal(app, backend.interrupt, lambda: backend.wait_until_idle(_RUN_END_TIMEOUT_S)):
@@ -323,7 +323,7 @@ async def run_mesh_screen(
         session,
         _stored_services(log),
         pass_percent=pass_percent,
-        loaded=read_preferences(config_dir()),
+        preferences=read_preferences(config_dir()),
         save=partial(save_preferences, config_dir()),
     )
 
@@ -346,7 +346,7 @@ async def run_watch_screen(
         session,
         _stored_services(log),
         read_plan=read_plan,
-        loaded=read_preferences(config_dir()),
+        preferences=read_preferences(config_dir()),
         save=partial(save_preferences, config_dir()),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import Plan
 from ...words import parsing
-from ..click_extension import argument, flag, group, option
+from ..click_extension import argument, flag, group, is_group_typed, option, setting_option
 from ..metrics_options import MetricsOptions
 from ..options import OUTPUT, TEST, PlanOptions, headless_flag
 from ..output import keep_log_off_screen
@@ -29,7 +29,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 class WatchOptions:
     """How often a peer of the command line is tested, and what that may cost."""
 
-    preset: str | None = option(TEST, "Preset to compare with.", metavar="auto|none|ID", shown="auto")
+    preset: str | None = setting_option("preset", TEST, metavar="auto|none|ID")
     pass_mark: str | None = option(
         TEST, "Percent of the expected rate that is a pass.", metavar="PERCENT", shown="95"
     )
@@ -108,7 +108,7 @@ def watch(options: WatchCommandOptions) -> int:
     from ..preset_option import load_catalog_with_warnings
     from ..runners.watch_runner import WatchJob, run_watch
 
-    if options.follow and (options.once or options.metrics != MetricsOptions()):
+    if options.follow and (options.once or is_group_typed(MetricsOptions)):
         raise UsageError(
             "--follow only shows a watch; --once and metrics are options of the one that carries it out"
         )
@@ -116,7 +116,7 @@ def watch(options: WatchCommandOptions) -> int:
     catalog, file = load_catalog_with_warnings(), None
     if (watched := read_target(options.target, catalog)) is None:
         watched = options.tested.to_plan(options.target, catalog)
-    elif options.tested != TestedPeerOptions():
+    elif is_group_typed(TestedPeerOptions):
         raise UsageError("a file says how its peers are tested; give no such options with it")
     else:
         file = Path(options.target)

@@ -37,7 +37,7 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog)
         if publication.url is not None:
             log.add(LogEntry("listening", f"metrics: {publication.url}"))
         app = EndpointApp(
-            served, loaded=read_preferences(config_dir()), save=partial(save_preferences, config_dir())
+            served, preferences=read_preferences(config_dir()), save=partial(save_preferences, config_dir())
         )
         served.on_end = app.exit
 
