@@ -364,9 +364,12 @@ def test_the_documents_list_every_finding() -> None:
 
 def test_the_documents_have_the_template_of_the_settings() -> None:
     """As `linkgauge settings --template` prints it."""
+    from linkgauge.tui.kit.key_map import keys_template
     from linkgauge.tui.session.settings_file import settings_template
 
-    assert f"```toml\n{settings_template()}```" in (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert f"```toml\n{settings_template()}\n{keys_template()}```" in (ROOT / "docs" / "settings.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_readme_lists_every_key_of_the_app() -> None:

@@ -15,10 +15,10 @@ from textual.screen import Screen
 from ...engine.model.errors import PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...watch.watch_plan import WatchPlan
-from ..kit.actions import actions_of
 from ..kit.drawing.charset import CharacterFilter, translation_table
 from ..kit.drawing.line_breaks import respect_no_break_spaces
-from ..kit.drawing.styles import MONOCHROME
+from ..kit.drawing.styles import MONOCHROME, own_theme
+from ..kit.key_map import KeyMap
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.feature_app import FeatureApp
 from ..session.preferences import Preferences
@@ -73,8 +73,15 @@ class BaseApp(FeatureApp):
         self._character_filter = None if table is None else CharacterFilter(table)
         self._save = save
         self._saved = self.preferences = preferences
+        self.key_map = KeyMap(preferences.keys)
         self.register_theme(MONOCHROME)
+        if preferences.colours:
+            self.register_theme(own_theme(preferences.colours))
         self.theme = self.preferences.theme
+
+    def on_mount(self) -> None:
+        """Bind the keys of the user."""
+        self.set_keymap(self.key_map.textual)
 
     def open_run(self, entry: "RunEntry", log: "RunLog", services: "StoredServices") -> None:
         """Show a run of the log in the gauges."""
@@ -167,7 +174,7 @@ class BaseApp(FeatureApp):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Yield the actions of the screen, or for a dialog of the bottom screen; then some of Textual's."""
         target = screen if isinstance(screen, ActionScreen) else self.home
-        for action in actions_of(target.SCREEN_KIND):
+        for action in self.key_map.actions_of(target.SCREEN_KIND):
             title = f"{action.title}  ({action.key_names})"
             yield SystemCommand(title, action.help, partial(self.run_action, action.id, target))
         commands = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
@@ -210,7 +217,8 @@ class LinkgaugeApp(BaseApp):
         """Notify of the first problem in the user's own presets; the preset picker lists them."""
         if self._preset_problems:
             first, *others = self._preset_problems
-            more = f", and {len(others)} more: press n to see them" if others else ""
+            key = self.key_map.name_of("presets")
+            more = f", and {len(others)} more: press {key} to see them" if others else ""
             self.notify(f"{sanitize(first)}{more}", title="your own presets", severity="warning", markup=False)
 
     async def ask(self, question: str) -> str | None:

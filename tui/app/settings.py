@@ -16,7 +16,7 @@ from ..kit.drawing.styles import MUTED
 from ..kit.screens.base_screen import Dialog
 from ..kit.widgets.typed_input import TextField
 from ..session.preferences import Preferences
-from ..session.setting_table import THEMES
+from ..session.setting_table import OWN_THEME, THEMES
 from ..words.numbers import RateUnit
 from ..words.parsing import MAX_REFRESH_HZ, MIN_REFRESH_HZ, pass_percent, refresh_hz, thin_after
 
@@ -77,6 +77,7 @@ class SettingsScreen(Dialog[None]):
             box.border_title = Content("settings")
             box.border_subtitle = Content("tab next   enter choose   esc back")
             themes = [(label, name) for name, label in THEMES.items()]
+            themes += [("your own", OWN_THEME)] if current.colours else []
             yield from self._line("theme", self._select("theme", themes, current.theme))
             yield from self._line(
                 "units", self._select("units", [(unit.value, unit) for unit in RateUnit], current.units)

@@ -78,7 +78,7 @@ ACTIONS: Final = (
     Action(
         "respond", ("u",), "under load", "Responsiveness test: latency under load",
         "Responsiveness test: latency without load, then with load out, in and both ways; a grade, and where the "
-        "queue is. At most 25 s. Space stops it.",
+        "queue is. At most 25 s. It can be stopped like any test.",
         "Test", footer_hidden_on=(ScreenKind.COCKPIT,),
     ),
     Action(
@@ -365,6 +365,21 @@ ACTIONS: Final = (
 )  # fmt: skip
 
 
+# What the keys of a list, a table or a page of text do. Each such widget has bindings with these ids.
+MOVEMENTS: Final = tuple(
+    Action(movement, (key,), "", "", text, "Anywhere", (label,), False, screens)
+    for movement, key, label, text, screens in (
+        ("move_up", "up", "↑", "Go up in a list, a table or a page.", tuple(ScreenKind)),
+        ("move_down", "down", "↓", "Go down.", tuple(ScreenKind)),
+        ("move_left", "left", "←", "Go to the left in a map.", (ScreenKind.MESH,)),
+        ("move_right", "right", "→", "Go to the right in a map.", (ScreenKind.MESH,)),
+        ("move_page_up", "pageup", "PgUp", "Go up by a page.", tuple(ScreenKind)),
+        ("move_page_down", "pagedown", "PgDn", "Go down by a page.", tuple(ScreenKind)),
+        ("move_first", "home", "Home", "Go to the beginning.", tuple(ScreenKind)),
+        ("move_last", "end", "End", "Go to the end.", tuple(ScreenKind)),
+    )
+)
+
 TEXT_ACTIONS: Final = frozenset(action.id for action in ACTIONS if action.takes_text)
 
 
@@ -387,10 +402,18 @@ def bindings(screen: ScreenKind = ScreenKind.COCKPIT) -> list[BindingType]:
                     key_display=action.key_labels[number] if number < len(action.key_labels) else None,
                     tooltip=action.help,
                     priority=action.takes_text,
-                    id=f"{action.id}.{number}",
+                    id=action.id,
                 )
             )
     return result
+
+
+def movement_bindings(**movements: str) -> list[BindingType]:
+    """Return the key bindings of a list or a page: by the names of movements, the actions of the widget."""
+    keys = {action.id: action.keys[0] for action in MOVEMENTS}
+    return [
+        Binding(keys[f"move_{name}"], action, show=False, id=f"move_{name}") for name, action in movements.items()
+    ]
 
 
 def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[Action]]:
@@ -404,3 +427,14 @@ def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[
         if of_page & {*action.screens}:
             topics.setdefault(action.topic, []).append(action)
     return topics
+
+
+SCROLL_BINDINGS: Final = movement_bindings(
+    up="scroll_up",
+    down="scroll_down",
+    page_up="page_up",
+    page_down="page_down",
+    first="scroll_home",
+    last="scroll_end",
+)
+"""The bindings of a widget that scrolls, by Textual's own actions."""

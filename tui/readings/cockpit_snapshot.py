@@ -3,7 +3,7 @@
 Pure. During a run the values are of the last second, after it they are its results.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
@@ -36,7 +36,7 @@ from .instrument_values import (
 from .live_readings import LiveReadings
 from .plot_values import RateAxis, highest_mark, time_span_s
 
-_FIXED: Final = "a responsiveness test sets direction and sessions itself: press space to stop it first"
+_FIXED: Final = "a responsiveness test sets direction and sessions itself: stop it first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
     is_paused: bool = False
     language: str = "en"
     units: RateUnit = RateUnit.MBIT
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
     pass_percent: float = DEFAULT_PASS_PERCENT
     is_preset_auto: bool = False
     expected_sending_bit_s: int | None = None

@@ -1,14 +1,18 @@
-"""The preferences of the app, which its dialog changes: theme, units, refresh rate, pass mark, age to thin runs at."""
+"""The preferences of the app: those that its dialog changes, the user's keys, and the user's colours."""
 
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 from ...engine.model.errors import PreferencesNotSaved, UsageError, explain_os_error
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..words.numbers import RateUnit
 from ..words.parsing import DEFAULT_REFRESH_HZ, NEVER
-from .settings_file import FILE_NAME, read_settings, save_settings
+from .settings_file import FILE_NAME, HeldSettings, read_settings, save_settings
+
+_SAVED: Final = ("theme", "units", "refresh_hz", "pass_mark", "thin_after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +24,30 @@ class Preferences:
     refresh_hz: float = DEFAULT_REFRESH_HZ
     pass_mark: float = DEFAULT_PASS_PERCENT
     thin_after: str = NEVER
+    keys: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The table `keys` of the file: keys by the names of actions."""
+    colours: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The table `theme` of the file: the base and the colours of the user's own theme."""
 
 
 def read_preferences(folder: Path) -> Preferences:
     """Return the preferences that hold. Raises UsageError for a file with a mistake."""
-    held = read_settings(folder)
-    return Preferences(**{each.name: held.value(each.name) for each in fields(Preferences)})
+    return preferences_of(read_settings(folder))
+
+
+def preferences_of(held: HeldSettings) -> Preferences:
+    """Return the preferences among the settings that hold."""
+    saved = {name: held.value(name) for name in _SAVED}
+    return Preferences(**saved, keys=held.tables.get("keys", {}), colours=held.tables.get("theme", {}))
 
 
 def save_preferences(folder: Path, preferences: Preferences) -> None:
     """Write the preferences that are others than those that hold. Raises PreferencesNotSaved."""
     try:
         before = read_preferences(folder)
-        names = (each.name for each in fields(Preferences))
         changed = {
             name: getattr(preferences, name)
-            for name in names
+            for name in _SAVED
             if getattr(before, name) != getattr(preferences, name)
         }
         # Strings and numbers are written alike in JSON and in TOML.

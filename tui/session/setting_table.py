@@ -27,6 +27,8 @@ THEMES: Final = {
         )
     },
 }  # fmt: skip
+OWN_THEME: Final = "own"
+"""The theme of the colours in the table `theme`."""
 INTERVAL_REMEDY: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"
 _ANY: Final = "any"
 _FAMILIES: Final[dict[str, IpVersion | None]] = {"4": 4, "6": 6, _ANY: None}
@@ -74,8 +76,8 @@ class Setting:
 
 
 def _theme(text: str) -> str:
-    if text not in THEMES:
-        raise PlanError("theme", repr(text)[:60], f"give one of {', '.join(THEMES)}")
+    if text not in {*THEMES, OWN_THEME}:
+        raise PlanError("theme", repr(text)[:60], f"give one of {', '.join(THEMES)}, or colours in [theme]")
     return text
 
 

@@ -11,19 +11,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
 from ...engine.model.errors import PlanError, UnknownPreset, UsageError, explain_os_error, make_printable
-from .setting_table import SETTINGS, Setting
+from .setting_table import OWN_THEME, SETTINGS, Setting
 
 FILE_NAME: Final = "settings.toml"
 BUILT_IN: Final = "built-in"
 TABLES: Final = ("keys", "theme")
+NAME: Final = "name"
 _HEADER: Final = "# The settings of linkgauge: `linkgauge settings --template` prints all of them.\n"
 _LINE_IN_ERROR: Final = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_HEADING: Final = re.compile(r"\s*\[+\s*([^]\s]+)\s*\]")
 _MAX_TEXT: Final = 60
 _TEMPLATE_WIDTH: Final = 100
+_THEME_TEMPLATE: Final = """\
+# Colours of your own, in place of the line `theme`: of the theme `base`, with these changes. Textual's names:
+# primary, secondary, warning, error, success, accent, foreground, background, surface, panel, boost, dark.
+#[theme]
+#base = "nord"
+#primary = "#88c0d0"
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,9 @@ def read_settings(folder: Path, environment: Mapping[str, str] = os.environ) -> 
     for key, value in document.items():
         place = _place(path, text, key)
         if key in TABLES and isinstance(value, dict):
-            tables[key] = value
+            tables[key] = cast("dict[str, Any]", value)
+            if key in SETTINGS:  # the theme: its colours, and the name of another one that is in force
+                _hold(found, SETTINGS[key], tables[key].get(NAME, OWN_THEME), place, mistakes)
         elif key in SETTINGS:
             _hold(found, SETTINGS[key], value, place, mistakes)
         else:
@@ -86,10 +97,13 @@ def save_settings(folder: Path, changed: Mapping[str, str]) -> None:
     path = folder / FILE_NAME
     create_private_directory(folder)
     document = _parse(path, text := _read(path) or _HEADER)
+    meant = {**document}
     for name, literal in changed.items():
-        text = _with_line(text, name, f"{name} = {literal}")
-    # A value over several lines would be cut: what is written must say what is meant.
-    if _parse(path, text) != {**document, **tomllib.loads("".join(f"{n} = {v}\n" for n, v in changed.items()))}:
+        is_table = isinstance(document.get(name), dict)
+        value = tomllib.loads(f"value = {literal}")["value"]
+        meant[name] = {**document[name], NAME: value} if is_table else value
+        text = _with_line(text, NAME, literal, table=name) if is_table else _with_line(text, name, literal)
+    if _parse(path, text) != meant:  # a value over several lines would be cut
         raise UsageError(f"{path}: {', '.join(changed)} cannot be changed there; edit the file")
     write_atomically(path, text, mode=PRIVATE_FILE_MODE)
 
@@ -101,10 +115,7 @@ def settings_template() -> str:
         usual = f" Default: {row.usual}." if row.usual else ""
         lines += wrap(row.help + usual, _TEMPLATE_WIDTH, initial_indent="# ", subsequent_indent="# ")
         lines += [f"# Variable: {row.variable}{_scope(row)}", f"#{row.name} = {row.example}", ""]
-    return "\n".join([*lines, _TABLES_TEMPLATE])
-
-
-_TABLES_TEMPLATE: Final = ""
+    return "\n".join([*lines, _THEME_TEMPLATE])
 
 
 def _scope(row: Setting) -> str:
@@ -151,7 +162,7 @@ def _place(path: Path, text: str, key: str, table: str = "") -> str:
     """Return the file with the line of a key; without a line if the key is written in another way."""
     inside = ""
     for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[+\s*([^]\s]+)\s*\]", line)
+        header = _HEADING.match(line)
         inside = header[1] if header else inside
         names = {f"[{key}" if header else key, f'"{key}"'}
         if (header and header[1] == key) or (inside == table and line.partition("=")[0].strip() in names):
@@ -159,12 +170,14 @@ def _place(path: Path, text: str, key: str, table: str = "") -> str:
     return str(path)
 
 
-def _with_line(text: str, name: str, line: str) -> str:
-    """Return the text of a file with a line in place of the one of a key, or above the first table."""
-    lines = text.splitlines()
+def _with_line(text: str, key: str, literal: str, table: str = "") -> str:
+    """Return the text of a file with a value in the line of its key; a new line is the last of its table."""
+    lines, inside, new = text.splitlines(), "", f"{key} = {literal}"
     for number, each in enumerate(lines):
-        if each.lstrip().startswith("["):
-            return "\n".join([*lines[:number], line, "", *lines[number:], ""])
-        if each.partition("=")[0].strip() == name:
-            return "\n".join([*lines[:number], line, *lines[number + 1 :], ""])
-    return "\n".join([*lines, line, ""])
+        header = _HEADING.match(each)
+        if header and inside == table:
+            return "\n".join([*lines[:number], new, "", *lines[number:], ""])
+        inside = header[1] if header else inside
+        if inside == table and not header and each.partition("=")[0].strip() == key:
+            return "\n".join([*lines[:number], new, *lines[number + 1 :], ""])
+    return "\n".join([*lines, new, ""])

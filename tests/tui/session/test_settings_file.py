@@ -61,8 +61,8 @@ def test_the_template_is_a_file_that_says_nothing_until_a_line_is_uncommented(tm
     path.write_text(settings_template())
     assert read_settings(tmp_path, {}).values == read_settings(tmp_path / "none", {}).values
     examples = [
-        line.removeprefix("#") for line in settings_template().splitlines() if line[:1] == "#" != line[1:2].strip()
+        line[1:] for line in settings_template().splitlines() if line[:1] == "#" != line[1:2] and line[1] != " "
     ]
-    path.write_text("\n".join(line for line in examples if not line.startswith(" ")))
+    path.write_text("\n".join(examples[: examples.index("[theme]")]))
     held = read_settings(tmp_path, {})
     assert [name for name in SETTINGS if held.values[name].text is None] == []

@@ -250,6 +250,9 @@ def mesh(options: MeshCommandOptions) -> int:
         return run_local_mesh(catalog, spec.emulated, measured.preset or _NO_PRESET, further)
     has_screen = not options.headless and _is_for_a_person(output)
     if has_screen:
+        from ...app.look import read_look
+
+        read_look()  # before anything is started
         keep_log_off_screen()
     return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=has_screen))
 

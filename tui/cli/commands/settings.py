@@ -26,9 +26,15 @@ def settings(options: SettingsOptions) -> int:
     from ...session.storage import config_dir
 
     if options.template:
-        emit(settings_template())
+        from ...kit.key_map import keys_template
+
+        emit(f"{settings_template()}\n{keys_template()}")
         return 0
     held = read_settings(config_dir())
+    if held.tables:
+        from ...app.look import read_look
+
+        read_look()
     rows = [
         (name, SETTINGS[name].usual if each.text is None else each.text, each.source)
         for name, each in held.values.items()

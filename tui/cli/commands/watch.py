@@ -122,6 +122,9 @@ def watch(options: WatchCommandOptions) -> int:
         file = Path(options.target)
     is_screen = not (options.headless or options.json_stream or options.once) and has_screen()
     if is_screen:
+        from ...app.look import read_look
+
+        read_look()  # before anything is started
         keep_log_off_screen()
         end_with_server()
     outputs = (options.once, options.json_stream, is_screen, publishing, options.follow)

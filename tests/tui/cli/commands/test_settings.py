@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from linkgauge.tui.kit.key_map import keys_template
 from linkgauge.tui.session.settings_file import FILE_NAME, settings_template
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -21,7 +22,8 @@ def test_each_value_has_its_source(cli: Cli, tmp_path: Path) -> None:
     assert rows["window"]["source"] == "built-in"
     lines = cli("settings", **folders).stdout.splitlines()
     assert [line.split()[:2] for line in lines][2:4] == [["seconds", "20"], ["sessions", "4"]]
-    assert cli("settings", "--template", **folders).stdout == settings_template()
+    template = cli("settings", "--template", **folders).stdout
+    assert template == f"{settings_template()}\n{keys_template()}"
 
 
 @pytest.mark.parametrize(
