@@ -17,6 +17,7 @@ from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...watch.watch_plan import WatchPlan
 from ..kit.drawing.charset import CharacterFilter, translation_table
 from ..kit.drawing.line_breaks import respect_no_break_spaces
+from ..kit.drawing.redacted_lines import RedactionFilter
 from ..kit.drawing.styles import MONOCHROME, own_theme
 from ..kit.key_map import KeyMap
 from ..kit.screens.base_screen import ActionScreen
@@ -24,6 +25,7 @@ from ..kit.screens.feature_app import FeatureApp
 from ..session.preferences import Preferences
 from ..session.user_presets import problem_lines
 from ..words.numbers import sanitize
+from ..words.redaction import REDACTION
 
 if TYPE_CHECKING:
     from ...engine.model.peer import Peer
@@ -71,6 +73,7 @@ class BaseApp(FeatureApp):
         respect_no_break_spaces()
         table = translation_table(os.environ)
         self._character_filter = None if table is None else CharacterFilter(table)
+        self._redaction_filter = RedactionFilter()
         self._save = save
         self._saved = self.preferences = preferences
         self.key_map = KeyMap(preferences.keys)
@@ -162,10 +165,19 @@ class BaseApp(FeatureApp):
             return
         self._saved = preferences
 
+    def action_redact(self) -> None:
+        """Hide or show addresses and names, on the screen and in exports from now on."""
+        REDACTION.is_on = not REDACTION.is_on
+        for screen in self.screen_stack:
+            for widget in screen.walk_children(with_self=True):
+                widget.refresh()
+        text = "are hidden, also in exports" if REDACTION.is_on else "are shown again"
+        self.notify(f"Addresses and names {text}.")
+
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's filters, then the one for a terminal that cannot show every character."""
-        filters = super().get_line_filters()
-        return filters if self._character_filter is None else [*filters, self._character_filter]
+        """Return Textual's filters, then those for stand-ins and for a terminal that lacks characters."""
+        own = (self._redaction_filter if REDACTION.is_on else None, self._character_filter)
+        return [*super().get_line_filters(), *filter(None, own)]
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the bottom screen."""

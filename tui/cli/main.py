@@ -14,6 +14,7 @@ import click
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
 from ...engine.model.errors import LinkgaugeError, PlanError
+from ..words.redaction import REDACTION
 from .click_extension import AppGroup, Option, option_names
 from .commands.app import open_app
 from .commands.ceiling import ceiling
@@ -114,6 +115,7 @@ program: Final = _make_program()
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run the command line with these arguments, without the program's name; return the exit status."""
     prepare_streams()
+    REDACTION.reset()
     return finish_output(_carry_out(arguments))
 
 

@@ -12,6 +12,7 @@ from ...engine.model.plan import DEFAULT_LOSS_GOAL_PPM, SECOND_NS, Direction, Mo
 from ...engine.model.workload import Workload, all_workloads
 from ..session.setting_table import INTERVAL_REMEDY
 from ..words import parsing
+from ..words.redaction import REDACTION
 from .click_extension import flag, group, is_typed, option, setting_option
 from .output import check_output_file
 
@@ -64,6 +65,21 @@ def json_flag() -> Any:
 def json_stream_flag() -> Any:
     """Return the flag for lines from the start to the result."""
     return flag(OUTPUT, "Print JSON lines while the test is running.", "--json-stream")
+
+
+def redact_flag() -> Any:
+    """Return the flag for stand-ins in place of addresses and names, which holds from the command line on."""
+    return flag(
+        OUTPUT,
+        "Print stand-ins such as host-1 for addresses and names of hosts and users.",
+        callback=_redact,
+        is_eager=True,
+    )
+
+
+def _redact(_context: Any, _parameter: Any, is_wanted: bool) -> bool:
+    REDACTION.is_on = REDACTION.is_on or is_wanted
+    return is_wanted
 
 
 def headless_flag() -> Any:
@@ -356,6 +372,7 @@ class ResultOptions:
     )
     as_json: bool = json_flag()
     as_json_stream: bool = json_stream_flag()
+    redact: bool = redact_flag()
 
     def to_record(self) -> "Record":
         """Return the facts that the run log keeps beside the measurements; raise PlanError for a bad label."""
@@ -380,6 +397,7 @@ class SeriesOutputOptions:
     force: bool = flag(OUTPUT, "Replace the files if they exist.", "-f")
     as_json: bool = json_flag()
     as_json_stream: bool = json_stream_flag()
+    redact: bool = redact_flag()
 
     def to_outputs(self) -> "Outputs":
         """Return the outputs. Raises PlanError if a file cannot be written, UsageError for both kinds of JSON."""
@@ -399,6 +417,7 @@ class SeriesOutputOptions:
         """The same options as words of a command line."""
         files = {"--csv": self.csv, "--report": self.report}
         flags = {"--force": self.force, "--json": self.as_json, "--json-stream": self.as_json_stream}
+        flags |= {"--redact": self.redact}
         return [
             *(word for name, path in files.items() if path is not None for word in (name, str(path))),
             *(name for name, is_given in flags.items() if is_given),

@@ -13,6 +13,7 @@ from ...engine.model.events import ExpectedRate
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, End, Settings
 from ...engine.model.workload import Workload
+from ..kit.actions import key_name
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ..kit.drawing.styles import KEY, MUTED, VERDICT_STYLES
 from ..readings.cockpit_snapshot import CockpitSnapshot, responsiveness_reading
@@ -25,18 +26,8 @@ from .responsiveness_panel import steps_line
 _ROOMY, _WIDE = 100, 140
 _LONGEST_NAME: Final = 25
 _LIVE: Final = frozenset({"direction", "more_sessions", "smaller_window", "slower", "datagram"})
-# The keys of a setting by their actions, unless the user has others.
-_KEYS: Final = {
-    "direction": {"direction": "d"},
-    "more_sessions": {"more_sessions": "+", "fewer_sessions": "-"},
-    "smaller_window": {"smaller_window": "[", "larger_window": "]"},
-    "slower": {"slower": "j", "faster": "k"},
-    "datagram": {"datagram": "b"},
-    "duration": {"duration": "t"},
-    "workload": {"workload": "w"},
-    "probe": {"probe": "l"},
-    "presets": {"presets": "n"},
-}
+# The second action of a setting that has two.
+_OTHERS: Final = {"more_sessions": "fewer_sessions", "smaller_window": "larger_window", "slower": "faster"}
 _PHASES: Final = {
     Phase.IDLE: ("○ READY", MUTED),
     Phase.STARTING: ("◌ STARTING", "$text-warning"),
@@ -322,7 +313,8 @@ def _options(view: CockpitSnapshot, *, with_workload: bool, has_name: bool) -> l
 
 
 def _key(view: CockpitSnapshot, action: str, *, is_locked: bool = False) -> Content:
-    keys = "".join(view.keys.get(each, key) for each, key in _KEYS[action].items())
+    actions = (action, _OTHERS[action]) if action in _OTHERS else (action,)
+    keys = "".join(key_name(each, view.keys) for each in actions)
     return Content.styled(f"{keys} ", MUTED if is_locked else KEY)
 
 

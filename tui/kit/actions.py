@@ -3,6 +3,7 @@
 Each screen in an action's `screens` has a method `action_<id>`; a test checks this for the whole registry.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -343,6 +344,11 @@ ACTIONS: Final = (
         "Show every key and what it does.", "App", ("?", "F1"), screens=tuple(ScreenKind),
     ),
     Action(
+        "redact", ("a",), "addresses", "Hide or show addresses and names",
+        "Hide addresses, MACs, and names of hosts and users, on the screen and in exports, by stand-ins.",
+        "App", in_footer=False, screens=tuple(ScreenKind),
+    ),
+    Action(
         "redraw", ("ctrl+l",), "redraw", "Redraw the screen",
         "Redraw the screen, after another program has written on it.", "App", ("^l",), in_footer=False,
         screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH),
@@ -379,6 +385,14 @@ MOVEMENTS: Final = tuple(
         ("move_last", "end", "End", "Go to the end.", tuple(ScreenKind)),
     )
 )
+
+_NAMES: Final = {action.id: (action.key_labels or action.keys)[0] for action in ACTIONS}
+
+
+def key_name(action_id: str, own: Mapping[str, str]) -> str:
+    """Return the first key of an action as texts name it: the user's own, or else the registry's."""
+    return own.get(action_id) or _NAMES[action_id]
+
 
 TEXT_ACTIONS: Final = frozenset(action.id for action in ACTIONS if action.takes_text)
 

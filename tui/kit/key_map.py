@@ -13,7 +13,7 @@ from typing import Final, cast
 from textual.binding import Binding
 from textual.keys import Keys, format_key
 
-from .actions import ACTIONS, MOVEMENTS, Action, ScreenKind
+from .actions import ACTIONS, MOVEMENTS, Action, ScreenKind, key_name
 
 PRESET: Final = "preset"
 KEY_PRESETS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
@@ -93,8 +93,7 @@ class KeyMap:
 
     def name_of(self, action_id: str) -> str:
         """Return the first key of an action, as texts name it."""
-        action = self.own(next(action for action in ACTIONS if action.id == action_id))
-        return action.key_names.split(" ")[0]
+        return key_name(action_id, self.names)
 
     def _check(self, screen: ScreenKind, own: Mapping[str, object]) -> None:
         """Raise KeyMistake for a key of two actions of a screen."""

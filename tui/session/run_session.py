@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
-from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, RunEnd, Sampled
+from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, RunEnd, Sampled, Started
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.base_run import ExpectationFinder, Run, no_expectation
@@ -32,6 +32,7 @@ from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation, limit_expectation
 from ...presets.preset import Preset
 from ...presets.wire import Variant
+from ..words.redaction import REDACTION
 from .credentials import with_access
 from .run_recorder import Outcome, RunRecorder
 from .run_spec import RunSpec
@@ -62,7 +63,7 @@ async def open_run_session(
     plan, judging, csv = spec.plan, spec.judging, spec.outputs.csv
     preset = judging.chosen
     async with AsyncExitStack() as stack:
-        writer = None if csv is None else stack.enter_context(CsvWriter.append(csv))
+        writer = None if csv is None else stack.enter_context(CsvWriter.append(csv, REDACTION.text))
         ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
         mode = await _choose_mode(plan, ceiling)
         far_end = far_end or await stack.enter_async_context(open_far_end(with_access(spec.peer)))
@@ -195,6 +196,8 @@ class RunSession:
     async def __anext__(self) -> Event:
         """Return the next event, after it was written."""
         event = await anext(self._events)
+        if isinstance(event, Started):
+            REDACTION.learn_run(event)
         self._record(event)
         if isinstance(event, Ended):
             try:

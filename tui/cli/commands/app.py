@@ -8,7 +8,7 @@ from ....engine.model.peer import LOOPBACK
 from ...words.parsing import resolve_language
 from ..click_extension import argument, group, setting_option
 from ..completion import complete_preset
-from ..options import PlanOptions, json_flag, lang_option
+from ..options import PlanOptions, json_flag, lang_option, redact_flag
 from ..output import keep_log_off_screen
 from ..peer_options import PEER_HELP, FarEndOptions
 from ..web.browser_page import end_with_server, has_screen
@@ -27,6 +27,7 @@ class AppOptions:
     plan: PlanOptions = group(PlanOptions)
     far_end: FarEndOptions = group(FarEndOptions)
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def open_app(options: AppOptions) -> int:

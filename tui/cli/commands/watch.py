@@ -10,7 +10,7 @@ from ....engine.model.plan import Plan
 from ...words import parsing
 from ..click_extension import argument, flag, group, is_group_typed, option, setting_option
 from ..metrics_options import MetricsOptions
-from ..options import OUTPUT, TEST, PlanOptions, headless_flag
+from ..options import OUTPUT, TEST, PlanOptions, headless_flag, redact_flag
 from ..output import keep_log_off_screen
 from ..peer_options import FarEndOptions, check_supported
 from ..web.browser_page import end_with_server, has_screen
@@ -96,6 +96,7 @@ class WatchCommandOptions:
     follow: bool = flag(OUTPUT, "Show the watch that another process carries out, such as a service; test nothing.")
     headless: bool = headless_flag()
     json_stream: bool = flag(OUTPUT, "Print a JSON line for each event.")
+    redact: bool = redact_flag()
 
 
 def watch(options: WatchCommandOptions) -> int:

@@ -108,6 +108,10 @@ class ActionScreen(DiffScreen):
         """Edit the preferences."""
         await app_of(self).run_action("app.settings")
 
+    async def action_redact(self) -> None:
+        """Hide or show addresses and names."""
+        await app_of(self).run_action("app.redact")
+
     async def action_suspend(self) -> None:
         """Suspend the app to the shell."""
         await app_of(self).run_action("app.suspend_process")
