@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ...engine.model.errors import PlanError, UsageError
+from ...engine.model.ip_address import IpVersion
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
 from ..session.setting_table import family
@@ -70,12 +71,12 @@ class AccessOptions:
 
     def limit_ip(self, peer: Peer) -> Peer:
         """Return a peer with its addresses of one IP version only, if one is given. Raises as `parse_peer`."""
-        typed = {
+        typed: dict[str, IpVersion | None] = {
             "-4": 4 if self.version4 else None,
             "-6": 6 if self.version6 else None,
             f"--family {self.family}": family(self.family) if is_typed("family") else None,
         }
-        versions = {name: version for name, version in typed.items() if version is not None}
+        versions: dict[str, IpVersion] = {name: version for name, version in typed.items() if version is not None}
         if len(set(versions.values())) > 1:
             raise UsageError(f"{' and '.join(versions)} exclude each other; give one of them")
         if versions:

@@ -118,9 +118,11 @@ def _keys_of(name: str, value: object) -> tuple[str, ...]:
         nearest = get_close_matches(name, known, n=1)
         hint = f"did you mean {nearest[0]}?" if nearest else "docs/settings.md lists the actions"
         raise KeyMistake(name, f"there is no action {name[:40]!r}; {hint}")
-    keys = cast("list[object]", value) if isinstance(value, list) else [value]
+    is_list = isinstance(value, list)
+    keys = cast("list[object]", value) if is_list else [value]
     if not keys or not all(isinstance(key, str) and _is_key(key) for key in keys):
-        raise KeyMistake(name, f"{name} {str(value)[:40]!r} is invalid; {_ALLOWED}")
+        given = keys if is_list else keys[0]
+        raise KeyMistake(name, f"{name} {str(given)[:40]!r} is invalid; {_ALLOWED}")
     return tuple(map(str, keys))
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import socket
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer
@@ -75,15 +75,12 @@ class Redaction:
             self.learn_host(started.near.hostname)
             self.learn_far_end(started.peer, started.address, started.far.hostname)
 
-    def learn_document(self, peer: str, document: Mapping[str, Any]) -> None:
+    def learn_document(self, peer: str, document: Mapping[str, Any] | None) -> None:
         """Note both ends of a stored run, by its peer and its document; any of it may be missing."""
-        near, far = (document.get(end) for end in ("near", "far"))
-        names = [end.get("hostname") if isinstance(end, Mapping) else None for end in (near, far)]
-        own, other, address = (
-            name if isinstance(name, str) else None for name in (*names, document.get("address"))
-        )
-        self.learn_host(own)
-        self.learn_far_end(peer, address, other)
+        found: Mapping[str, Any] = document or {}
+        self.learn_host(_hostname(found.get("near")))
+        address: Any = found.get("address")
+        self.learn_far_end(peer, address if isinstance(address, str) else None, _hostname(found.get("far")))
 
     def learn_far_end(self, peer: str, *names: str | None) -> None:
         """Note the names of a host that a text names as a peer: `HOST:PORT`, `ssh://USER@HOST`."""
@@ -114,11 +111,10 @@ class Redaction:
         if not self.is_on:
             return value
         if isinstance(value, Mapping):
-            items: Mapping[Any, Any] = value
+            items = cast("Mapping[Any, Any]", value)
             return {key: self.document(each) for key, each in items.items()}
         if isinstance(value, list | tuple):
-            parts: list[Any] = [*value]
-            return [self.document(each) for each in parts]
+            return [self.document(each) for each in cast("list[Any]", value)]
         return self.text(value) if isinstance(value, str) else value
 
     def line(self, line: str) -> str:
@@ -193,6 +189,12 @@ def _forms(names: Iterable[str | None]) -> list[str]:
     """Return the names of a host that identify it, and the first parts of those with a domain."""
     own = [name for name in names if name and not _is_local(name)]
     return own + [name.partition(".")[0] for name in own if "." in name and not _is_address(name)]
+
+
+def _hostname(end: Any) -> str | None:
+    """Return the name of an end in a stored document; None without one."""
+    name: Any = cast("dict[str, Any]", end).get("hostname") if isinstance(end, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _name_pattern(name: str) -> str:
