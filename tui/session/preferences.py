@@ -1,7 +1,7 @@
 """The preferences of the app: those that its dialog changes, the user's keys, and the user's colours."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +39,15 @@ def preferences_of(held: HeldSettings) -> Preferences:
     """Return the preferences among the settings that hold."""
     saved = {name: held.value(name) for name in _SAVED}
     return Preferences(**saved, keys=held.tables.get("keys", {}), colours=held.tables.get("theme", {}))
+
+
+def read_pass_mark(folder: Path, report: Callable[[str], object]) -> float:
+    """Return the pass mark, which the app uses too; report it if it is not the default. Raises UsageError."""
+    held = read_settings(folder)
+    pass_mark: float = held.value("pass_mark")
+    if pass_mark != DEFAULT_PASS_PERCENT:
+        report(f"pass mark {pass_mark:g} % from {held.values['pass_mark'].source}; --pass-mark gives another")
+    return pass_mark
 
 
 def save_preferences(folder: Path, preferences: Preferences) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import PreferencesNotSaved, UsageError
-from linkgauge.tui.session.preferences import Preferences, read_preferences, save_preferences
+from linkgauge.tui.session.preferences import Preferences, read_pass_mark, read_preferences, save_preferences
 from linkgauge.tui.session.settings_file import FILE_NAME
 from linkgauge.tui.words.numbers import RateUnit
 
@@ -66,3 +66,12 @@ def test_preferences_are_never_read_from_a_file_with_a_mistake(tmp_path: Path) -
     (tmp_path / FILE_NAME).write_text("units = 3")
     with pytest.raises(UsageError, match="units 3 is invalid; give Mb/s or MiB/s"):
         read_preferences(tmp_path)
+
+
+def test_a_check_uses_the_saved_pass_mark_and_says_so(tmp_path: Path) -> None:
+    """So the app and a script say the same of a link; the usual mark is no news."""
+    reports: list[str] = []
+    assert (read_pass_mark(tmp_path, reports.append), reports) == (95.0, [])
+    save_preferences(tmp_path, SET)
+    assert read_pass_mark(tmp_path, reports.append) == 90.0
+    assert reports == [f"pass mark 90 % from {tmp_path / FILE_NAME}, line 5; --pass-mark gives another"]
