@@ -20,6 +20,7 @@ from linkgauge import __version__
 from linkgauge.tui.cli.click_extension import description, section, spelling
 from linkgauge.tui.cli.completion import SCRIPTS
 from linkgauge.tui.cli.main import program
+from linkgauge.tui.session.setting_table import SETTINGS
 
 PROGRAM: Final = "linkgauge"
 FOLDER: Final = Path(__file__).parent
@@ -31,6 +32,7 @@ ENVIRONMENT: Final = {
     "LINKGAUGE_CONFIG_DIR": "The directory of settings, keys and your own presets.",
     "LINKGAUGE_LOG": "debug for a log on standard error, or the path of a file for it.",
     "LINKGAUGE_WORKLOADS": "Modules of further workloads, separated by commas.",
+    **{row.variable: f"The setting {row.name}: {row.help}" for row in SETTINGS.values()},
     "NO_COLOR": "Set to anything for output without colours.",
 }
 

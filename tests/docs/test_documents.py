@@ -368,6 +368,16 @@ def test_the_documents_list_every_finding() -> None:
     assert [code for code in get_args(FindingCode) if f"`{code}`" not in table] == []
 
 
+def test_the_documents_have_the_template_of_the_settings() -> None:
+    """As `linkgauge settings --template` prints it."""
+    from linkgauge.tui.kit.key_map import keys_template
+    from linkgauge.tui.session.settings_file import settings_template
+
+    assert f"```toml\n{settings_template()}\n{keys_template()}```" in (ROOT / "docs" / "settings.md").read_text(
+        encoding="utf-8"
+    )
+
+
 def test_the_readme_lists_every_key_of_the_app() -> None:
     """By the first name of each."""
     from linkgauge.tui.kit.actions import ACTIONS, ScreenKind

@@ -49,6 +49,7 @@ _COMMANDS = (
     *("", "app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch", "lab", "mtu", "ceiling", "web"),
     *(
         "discover",
+        "settings",
         "completions",
         "presets",
         "presets list",

@@ -14,6 +14,7 @@ import click
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
 from ...engine.model.errors import LinkgaugeError, PlanError
+from ..words.redaction import REDACTION
 from .click_extension import AppGroup, Option, option_names
 from .commands.app import open_app
 from .commands.ceiling import ceiling
@@ -26,12 +27,13 @@ from .commands.presets import PRESETS
 from .commands.respond import respond
 from .commands.run import check, run
 from .commands.runs import RUNS
+from .commands.settings import settings
 from .commands.sweep import sweep
 from .commands.watch import watch
-from .commands.web import web
 from .completion import COMPLETION_VARIABLE, complete, completions
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
 from .usage_errors import click_error_text, plan_error_text
+from .web.web_command import web
 
 _HELP: Final = """Is this link as fast as it should be? If not, why?
 
@@ -40,6 +42,8 @@ that link. Run `linkgauge endpoint` on one host and `linkgauge check HOST` on th
 app opens: linkgauge [PEER]; without a PEER it tests this machine's loopback."""
 _EPILOG: Final = """PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the remote end; nothing
 is installed there), or loopback (a built-in endpoint on this machine).
+
+Common options have defaults of yours in settings.toml and in variables: linkgauge settings shows them.
 
 Exit status: 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or
 broke off; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a signal are saved."""
@@ -91,6 +95,7 @@ def _make_program() -> AppGroup:
             "ceiling": ceiling,
             "web": web,
             "discover": discover,
+            "settings": settings,
             "completions": completions,
         },
         callback=_open_log,
@@ -110,6 +115,7 @@ program: Final = _make_program()
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run the command line with these arguments, without the program's name; return the exit status."""
     prepare_streams()
+    REDACTION.reset()
     return finish_output(_carry_out(arguments))
 
 

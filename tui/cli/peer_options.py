@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ...engine.model.errors import PlanError, UsageError
+from ...engine.model.ip_address import IpVersion
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
+from ..session.setting_table import family
 from ..words import parsing
-from .click_extension import flag, group, option
+from .click_extension import flag, group, is_typed, option, setting_option
 
 if TYPE_CHECKING:
     from ...presets.sending_rate import SendingRate
@@ -42,12 +44,7 @@ def _refuse_given(options: dict[str, bool], reason: str) -> None:
 class AccessOptions:
     """The credentials for a far end, and the demands on it."""
 
-    key_file: Path | None = option(
-        _ACCESS,
-        "File with the key of the remote host; only you may read it. Without it: LINKGAUGE_KEY, or your keys file.",
-        brief="Key of the remote host. [LINKGAUGE_KEY]",
-        metavar="FILE",
-    )
+    key_file: Path | None = setting_option("key_file", _ACCESS)
     open_: bool = flag(_ACCESS, "Connect even if the remote end does not ask for your key.")
     tls_fingerprint: str | None = option(
         _ACCESS,
@@ -61,8 +58,9 @@ class AccessOptions:
         shown="IPERF3_PUBLIC_KEY",
     )
     iperf3_pkcs1: bool = flag(_ACCESS, "Encrypt the password for an iperf3 server before 3.17, in its old padding.")
-    version4: bool = flag(_ACCESS, "Connect over IPv4 only.", "-4")
-    version6: bool = flag(_ACCESS, "Connect over IPv6 only.", "-6")
+    family: str = setting_option("family", _ACCESS)
+    version4: bool = flag(_ACCESS, "Same as --family 4.", "-4")
+    version6: bool = flag(_ACCESS, "Same as --family 6.", "-6")
 
     def parse_peer(self, text: str) -> Peer:
         """Return the peer of this text, with its IP version and the credentials for it.
@@ -72,10 +70,21 @@ class AccessOptions:
         return self.limit_ip(self._with_credentials(text))
 
     def limit_ip(self, peer: Peer) -> Peer:
-        """Return a peer with its addresses of the IP version of -4 or -6 only. Raises as `parse_peer`."""
-        if self.version4 and self.version6:
-            raise UsageError("-4 and -6 exclude each other; give one of them")
-        return peer.over_ip(4 if self.version4 else 6 if self.version6 else None)
+        """Return a peer with its addresses of one IP version only, if one is given. Raises as `parse_peer`."""
+        typed: dict[str, IpVersion | None] = {
+            "-4": 4 if self.version4 else None,
+            "-6": 6 if self.version6 else None,
+            f"--family {self.family}": family(self.family) if is_typed("family") else None,
+        }
+        versions: dict[str, IpVersion] = {name: version for name, version in typed.items() if version is not None}
+        if len(set(versions.values())) > 1:
+            raise UsageError(f"{' and '.join(versions)} exclude each other; give one of them")
+        if versions:
+            return peer.over_ip(next(iter(versions.values())))
+        try:
+            return peer.over_ip(family(self.family))
+        except PlanError:  # the address is of the other version: a default does not forbid it
+            return peer
 
     def _with_credentials(self, text: str) -> Peer:
         from ..session.credentials import read_fingerprint, with_access
@@ -89,13 +98,20 @@ class AccessOptions:
         }
         _refuse_given(options, f"needs an iperf3 server, such as iperf3://USER@{peer.host}")
         fingerprint = None if self.tls_fingerprint is None else read_fingerprint(self.tls_fingerprint)
-        return with_access(peer, key_file=self.key_file, may_be_open=self.open_, fingerprint=fingerprint)
+        is_typed_key = is_typed("key_file")
+        return with_access(
+            peer,
+            key_file=self.key_file if is_typed_key else None,
+            usual_key_file=None if is_typed_key else self.key_file,
+            may_be_open=self.open_,
+            fingerprint=fingerprint,
+        )
 
     def _with_login(self, peer: Peer) -> Peer:
         from ..session.credentials import with_iperf3_login
 
         options = {
-            "--key-file": self.key_file is not None,
+            "--key-file": self.key_file is not None and is_typed("key_file"),
             "--open": self.open_,
             "--tls-fingerprint": self.tls_fingerprint is not None,
         }

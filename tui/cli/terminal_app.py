@@ -29,10 +29,11 @@ from ...presets.wire import DEFAULT_VARIANT, Variant
 from ...watch.watch_plan import WatchPlan
 from ..app.app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
 from ..app.far_end_keeper import FarEndKeeper
+from ..app.look import read_look
 from ..kit.screens.feature_app import StoredServices
 from ..run.run_services import RunServices
 from ..session.credentials import remember_access
-from ..session.preferences import read_preferences, save_preferences
+from ..session.preferences import Preferences, save_preferences
 from ..session.pruning import thin_old_runs
 from ..session.run_exports import ExportFormat, export_runs
 from ..session.run_recorder import Outcome
@@ -130,6 +131,7 @@ class AppStart:
     spec: RunSpec
     language: str
     is_preset_auto: bool
+    preferences: Preferences
 
 
 def run_app(
@@ -144,11 +146,12 @@ def run_app(
         plan: the plan of the first run, which keys change.
         sending_rate: the requested rate of datagrams, if any.
     """
-    catalog = load_presets()
+    preferences, catalog = read_look(), load_presets()
     try:
         selection = find_initial_preset(catalog, preset_id, peer)
         spec = RunSpec(plan, peer, Judging(preset=selection.preset), sending_rate=sending_rate)
-        return _run_with_log(AppStart(catalog, selection, spec, language, preset_id in {None, AUTO}))
+        is_auto = preset_id in {None, AUTO}
+        return _run_with_log(AppStart(catalog, selection, spec, language, is_auto, preferences))
     finally:
         for line in problem_lines(catalog):  # the app shows them too, but its screen is gone now
             print_stderr(line)
@@ -194,7 +197,7 @@ async def _run_app(start: AppStart, log: RunLog | None, notices: list[str]) -> t
             start.spec,
             language=start.language,
             is_preset_auto=start.is_preset_auto,
-            loaded=read_preferences(config_dir()),
+            preferences=start.preferences,
             save=partial(save_preferences, config_dir()),
         )
         with _leave_on_signal(app, backend.interrupt, lambda: backend.wait_until_idle(_RUN_END_TIMEOUT_S)):
@@ -296,7 +299,7 @@ async def run_mesh_screen(
         session,
         _stored_services(log),
         pass_percent=pass_percent,
-        loaded=read_preferences(config_dir()),
+        preferences=read_look(),
         save=partial(save_preferences, config_dir()),
     )
 
@@ -319,7 +322,7 @@ async def run_watch_screen(
         session,
         _stored_services(log),
         read_plan=read_plan,
-        loaded=read_preferences(config_dir()),
+        preferences=read_look(),
         save=partial(save_preferences, config_dir()),
     )
 

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, islice
-from typing import Final
+from typing import ClassVar, Final
 
+from textual.binding import BindingType
 from textual.content import Content
 from textual.events import Resize
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 
+from ..kit.actions import SCROLL_BINDINGS
 from ..kit.drawing.styled_lines import LineWidget
 from ..kit.drawing.styles import DIRECTION_STYLES
 from ..readings.cockpit_snapshot import CockpitSnapshot
@@ -40,6 +42,7 @@ class SessionTable(LineWidget[SessionsView], ScrollView, can_focus=True):
     A UDP session has loss, jitter and packets a second instead.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = SCROLL_BINDINGS
     DEFAULT_CSS = """
     SessionTable { padding: 0 1; overflow: hidden auto; scrollbar-size-vertical: 1; }
     """

@@ -3,6 +3,7 @@
 Each screen in an action's `screens` has a method `action_<id>`; a test checks this for the whole registry.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -78,7 +79,7 @@ ACTIONS: Final = (
     Action(
         "respond", ("u",), "under load", "Responsiveness test: latency under load",
         "Responsiveness test: latency without load, then with load out, in and both ways; a grade, and where the "
-        "queue is. At most 25 s. Space stops it.",
+        "queue is. At most 25 s. It can be stopped like any test.",
         "Test", footer_hidden_on=(ScreenKind.COCKPIT,),
     ),
     Action(
@@ -343,6 +344,11 @@ ACTIONS: Final = (
         "Show every key and what it does.", "App", ("?", "F1"), screens=tuple(ScreenKind),
     ),
     Action(
+        "redact", ("a",), "addresses", "Hide or show addresses and names",
+        "Hide addresses, MACs, and names of hosts and users, on the screen and in exports, by stand-ins.",
+        "App", in_footer=False, screens=tuple(ScreenKind),
+    ),
+    Action(
         "redraw", ("ctrl+l",), "redraw", "Redraw the screen",
         "Redraw the screen, after another program has written on it.", "App", ("^l",), in_footer=False,
         screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH),
@@ -363,6 +369,29 @@ ACTIONS: Final = (
         "App", ("q", "^c"), screens=(ScreenKind.ENDPOINT,),
     ),
 )  # fmt: skip
+
+
+# What the keys of a list, a table or a page of text do. Each such widget has bindings with these ids.
+MOVEMENTS: Final = tuple(
+    Action(movement, (key,), "", "", text, "Anywhere", (label,), False, screens)
+    for movement, key, label, text, screens in (
+        ("move_up", "up", "↑", "Go up in a list, a table or a page.", tuple(ScreenKind)),
+        ("move_down", "down", "↓", "Go down.", tuple(ScreenKind)),
+        ("move_left", "left", "←", "Go to the left in a map.", (ScreenKind.MESH,)),
+        ("move_right", "right", "→", "Go to the right in a map.", (ScreenKind.MESH,)),
+        ("move_page_up", "pageup", "PgUp", "Go up by a page.", tuple(ScreenKind)),
+        ("move_page_down", "pagedown", "PgDn", "Go down by a page.", tuple(ScreenKind)),
+        ("move_first", "home", "Home", "Go to the beginning.", tuple(ScreenKind)),
+        ("move_last", "end", "End", "Go to the end.", tuple(ScreenKind)),
+    )
+)
+
+_NAMES: Final = {action.id: (action.key_labels or action.keys)[0] for action in ACTIONS}
+
+
+def key_name(action_id: str, own: Mapping[str, str]) -> str:
+    """Return the first key of an action as texts name it: the user's own, or else the registry's."""
+    return own.get(action_id) or _NAMES[action_id]
 
 
 TEXT_ACTIONS: Final = frozenset(action.id for action in ACTIONS if action.takes_text)
@@ -387,10 +416,18 @@ def bindings(screen: ScreenKind = ScreenKind.COCKPIT) -> list[BindingType]:
                     key_display=action.key_labels[number] if number < len(action.key_labels) else None,
                     tooltip=action.help,
                     priority=action.takes_text,
-                    id=f"{action.id}.{number}",
+                    id=action.id,
                 )
             )
     return result
+
+
+def movement_bindings(**movements: str) -> list[BindingType]:
+    """Return the key bindings of a list or a page: by the names of movements, the actions of the widget."""
+    keys = {action.id: action.keys[0] for action in MOVEMENTS}
+    return [
+        Binding(keys[f"move_{name}"], action, show=False, id=f"move_{name}") for name, action in movements.items()
+    ]
 
 
 def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[Action]]:
@@ -404,3 +441,14 @@ def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[
         if of_page & {*action.screens}:
             topics.setdefault(action.topic, []).append(action)
     return topics
+
+
+SCROLL_BINDINGS: Final = movement_bindings(
+    up="scroll_up",
+    down="scroll_down",
+    page_up="page_up",
+    page_down="page_down",
+    first="scroll_home",
+    last="scroll_end",
+)
+"""The bindings of a widget that scrolls, by Textual's own actions."""

@@ -3,7 +3,7 @@
 Pure. Each instrument takes its reading from it: `flow_reading`, `latency_reading`, `cpu_reading`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
@@ -24,7 +24,7 @@ from ..words.summary import response_bits_of
 from .live_readings import LiveReadings
 from .plot_values import RateAxis, highest_mark, time_span_s
 
-_FIXED: Final = "a responsiveness test sets direction and sessions itself: press space to stop it first"
+_FIXED: Final = "a responsiveness test sets direction and sessions itself: stop it first"
 
 
 class Phase(Enum):
@@ -78,6 +78,7 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
     is_paused: bool = False
     language: str = "en"
     units: RateUnit = RateUnit.MBIT
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
     pass_percent: float = DEFAULT_PASS_PERCENT
     is_preset_auto: bool = False
     expected_sending_bit_s: int | None = None

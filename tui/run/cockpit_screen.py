@@ -114,7 +114,7 @@ class CockpitScreen(SettingActions):
         yield TitleBar()
         yield SettingsBar()
         yield Instruments()
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Query the far end."""
@@ -171,7 +171,7 @@ class CockpitScreen(SettingActions):
         if not self.state.is_preset_auto:
             return
         if message.problem:
-            text = f"{message.problem}. Press n to choose a preset."
+            text = f"{message.problem}. Press {self.key_of('presets')} to choose a preset."
             self.notify(text, title="No expected rate", severity="warning")
         elif message.selection is not None:
             selection = message.selection
@@ -249,7 +249,9 @@ class CockpitScreen(SettingActions):
         """Pass a snapshot to the widgets. While the display is frozen, the instruments stay as they are."""
         self.pacer.frame_drawn(self.state.host_percent)
         self._is_paint_scheduled = False
-        snapshot = replace(self.state.snapshot(), language=self._language, units=self._units)
+        snapshot = replace(
+            self.state.snapshot(), language=self._language, units=self._units, keys=app_of(self).key_map.names
+        )
         self.query_one(TitleBar).show(snapshot)
         self.query_one(SettingsBar).show(snapshot)
         is_unavailable = why_unavailable(snapshot.peer, Feature.PROBE) is not None
@@ -269,7 +271,7 @@ class CockpitScreen(SettingActions):
 
     def action_respond(self) -> None:
         """Start a responsiveness test: the settings of the next test stay as they are."""
-        reason = "A test is running: press space to stop it first."
+        reason = f"A test is running: press {self.key_of('toggle_run')} to stop it first."
         if self._refuse_if_busy(reason) or self._refuse_unavailable(Feature.PROBE):
             return
         self._start_run(load_plan(self.state.plan))

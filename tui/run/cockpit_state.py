@@ -27,6 +27,7 @@ from ..readings.live_readings import LiveReadings
 from ..readings.setting_steps import next_rate, next_window
 from ..session.run_session import RunSession
 from ..words.parsing import DEFAULT_REFRESH_HZ
+from ..words.redaction import REDACTION
 
 _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
@@ -249,6 +250,7 @@ class CockpitState:
 
     def set_far_info(self, info: HostInfo) -> None:
         """Record the far end's host information."""
+        REDACTION.learn_far_end(str(self.peer), info.hostname)
         self._hosts[End.FAR], self.problem = info, None
 
     def set_preset(self, preset: Preset, variant: Variant = DEFAULT_VARIANT, *, is_auto: bool = False) -> None:

@@ -130,7 +130,7 @@ class SettingActions(InstrumentScreen):
         """Return whether the next test has no datagrams, and tell the user so."""
         has_datagrams = self.state.plan.workload.is_datagram
         if not has_datagrams:
-            self.notify("Rate and datagram size are for the workload udp: press w.")
+            self.notify(f"Rate and datagram size are for the workload udp: press {self.key_of('workload')}.")
         return not has_datagrams
 
     def _step_window(self, by: int) -> None:

@@ -24,6 +24,7 @@ from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
 from ..readings.live_readings import LiveReadings
 from ..words.comparison import LETTERS, changed_settings, comparison_table, identity_differences
+from ..words.redaction import REDACTION
 from ..words.table import Table
 from .run_recorder import Outcome
 
@@ -89,6 +90,7 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
     if row.is_running and not meter.has_ended:
         meter.feed(Ended(STILL_RUNNING))
     meter.flush()
+    REDACTION.learn_run(meter.started)
     summary = meter.summary()
     stored = RunResult.of(row.document)
     verdict = judge(summary, limit=read_limit(stored.latency_limit))

@@ -6,9 +6,9 @@ from typing import Final
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ...words.parsing import resolve_language
-from ..click_extension import argument, group, option
+from ..click_extension import argument, group, setting_option
 from ..completion import complete_preset
-from ..options import PlanOptions, json_flag, lang_option
+from ..options import PlanOptions, json_flag, lang_option, redact_flag
 from ..output import keep_log_off_screen, print_stderr
 from ..peer_options import PEER_HELP, FarEndOptions
 from ..web.browser_page import end_with_server, has_screen
@@ -22,18 +22,12 @@ class AppOptions:
     """The options that the app opens with."""
 
     peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown="loopback")
-    preset: str | None = option(
-        "",
-        "Preset to compare with.",
-        brief="Preset to compare with. [auto]",
-        metavar="ID",
-        shown="auto",
-        complete=complete_preset,
-    )
+    preset: str | None = setting_option("preset", "", complete=complete_preset)
     lang: str | None = lang_option()
     plan: PlanOptions = group(PlanOptions)
     far_end: FarEndOptions = group(FarEndOptions)
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def open_app(options: AppOptions) -> int:

@@ -285,6 +285,9 @@ def mesh(options: MeshCommandOptions) -> int:
     is_for_others = outputs.is_for_programs or outputs.csv or outputs.report
     is_screen = not (options.headless or is_for_others) and has_screen()
     if is_screen:
+        from ...app.look import read_look
+
+        read_look()  # before anything is started
         keep_log_off_screen()
     return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=is_screen))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.errors import UsageError
 from ..click_extension import argument, group
-from ..options import json_flag
+from ..options import json_flag, redact_flag
 from ..output import emit_json, emit_line
 from ..peer_options import PEER_HELP, FarEndOptions
 
@@ -22,6 +22,7 @@ class MtuOptions:
     peer: str = argument("PEER", PEER_HELP)
     far_end: FarEndOptions = group(FarEndOptions)
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def mtu(options: MtuOptions) -> int:

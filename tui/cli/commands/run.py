@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ...words import parsing
-from ..click_extension import argument, group, option
+from ..click_extension import argument, group, is_typed, option
 from ..completion import complete_test_preset
 from ..latency_options import LatencyOptions
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
@@ -51,9 +51,9 @@ class RunOptions:
         judging = Judging(
             preset=None if preset_id is None else find_preset(preset_id, load_presets(print_stderr)),
             variant=variant,
-            pass_percent=read_pass_mark(config_dir(), print_stderr)
-            if output.pass_mark is None
-            else parsing.pass_percent(output.pass_mark),
+            pass_percent=parsing.pass_percent(output.pass_mark)
+            if is_typed("pass_mark")
+            else read_pass_mark(config_dir(), print_stderr),
             why=output.why or output.confirm,
         )
         judging.check_link_options()
@@ -129,6 +129,8 @@ def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
     if second is not None:
         return first, second
     from ....presets.auto_select import AUTO
+    from ...session.settings_file import read_settings
+    from ...session.storage import config_dir
     from ...session.user_presets import load_presets
 
     ids = {AUTO, *(preset.id for preset in load_presets().presets)} - {LOOPBACK.host}
@@ -136,7 +138,7 @@ def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
         from ....engine.model.shell_commands import shell_command
 
         raise UsageError(f"PEER is missing; give a host: {shell_command('linkgauge', 'check', first, 'HOST')}")
-    return AUTO, first
+    return read_settings(config_dir()).values["preset"].text or AUTO, first
 
 
 def _test(spec: "RunSpec", latency: LatencyOptions) -> int:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ....engine.model.errors import UsageError
 from ...session.storage import find_run, open_run_list
+from ...words.redaction import REDACTION
 from ..click_extension import DefaultGroup, argument, flag, option
 from ..completion import complete_run
-from ..options import json_flag
+from ..options import json_flag, redact_flag
 from ..output import (
     check_output_file,
     discard_stdout,
@@ -82,6 +83,7 @@ class ListOptions:
     verdict: VerdictWord | None = option("", "Only runs with this verdict.")
     label: str | None = _filter_option("label")
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def list_runs(options: ListOptions) -> int:
@@ -113,6 +115,7 @@ class ShowOptions(RunOptions):
     """A run, and how it is shown."""
 
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def show_run(options: ShowOptions) -> int:
@@ -175,6 +178,7 @@ class CompareOptions:
 
     runs: tuple[str, ...] = argument("ID ID...", _RUNS_HELP)
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def compare_runs(options: CompareOptions) -> int:
@@ -214,6 +218,7 @@ class ExportOptions:
     peer: str | None = option("", "Only runs with this peer or remote host.", metavar="TEXT")
     force: bool = _force_flag()
     as_json: bool = flag("", "Print JSON: a document for an ID, a list for all.", "--json", "-J")
+    redact: bool = redact_flag()
 
     def select(self, log: "RunLog") -> "Iterator[RunRecord]":
         """Return the runs; raise PlanError for a time that cannot be read, UsageError for an unknown run."""
@@ -261,6 +266,7 @@ class ReportOptions:
     runs: tuple[str, ...] = argument("ID...", _RUNS_HELP)
     html: Path = option("", "File of the page; required.", metavar="FILE", required=True)
     force: bool = _force_flag()
+    redact: bool = redact_flag()
 
 
 def report_runs(options: ReportOptions) -> int:
@@ -437,6 +443,7 @@ def _export_runs(runs: "Iterable[RunRecord]", path: Path | None) -> None:
 
     from ....engine.results.csv_export import run_rows
 
+    runs = map(_learned, runs)
     if path is not None:
         write_csv_file(path, run_rows(runs))
         return
@@ -445,15 +452,25 @@ def _export_runs(runs: "Iterable[RunRecord]", path: Path | None) -> None:
     emit(stream.getvalue())
 
 
+def _learned(run: "RunRecord") -> "RunRecord":
+    REDACTION.learn_document(run.peer, run.document)
+    return run
+
+
 def _export_rows(log: "RunLog", rows: "Iterable[RunRecord]", path: Path | None) -> None:
     from ....engine.model.errors import RunLogError
     from ....engine.results.csv_export import CsvWriter
 
     try:
-        writer = CsvWriter(sys.stdout, "stdout") if path is None else CsvWriter.create(path)
+        writer = (
+            CsvWriter(sys.stdout, "stdout", edit=REDACTION.text)
+            if path is None
+            else CsvWriter.create(path, REDACTION.text)
+        )
         count = 0
         for row in rows:
             count += 1
+            REDACTION.learn_document(row.peer, row.document)
             writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset, label=row.label)
     except RunLogError as error:
         if path is not None or not isinstance(error.__cause__, BrokenPipeError):

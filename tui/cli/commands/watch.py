@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import Plan
 from ...words import parsing
-from ..click_extension import argument, flag, group, option
+from ..click_extension import argument, flag, group, is_group_typed, option, setting_option
 from ..metrics_options import MetricsOptions
-from ..options import OUTPUT, TEST, PlanOptions, headless_flag
+from ..options import OUTPUT, TEST, PlanOptions, headless_flag, redact_flag
 from ..output import keep_log_off_screen, print_stderr
 from ..peer_options import FarEndOptions, check_supported
 from ..web.browser_page import end_with_server, has_screen
@@ -29,13 +29,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 class WatchOptions:
     """How often a peer of the command line is tested, and what that may cost."""
 
-    preset: str | None = option(
-        TEST,
-        "Preset to compare with.",
-        brief="Preset to compare with. [auto]",
-        metavar="auto|none|ID",
-        shown="auto",
-    )
+    preset: str | None = setting_option("preset", TEST, metavar="auto|none|ID")
     pass_mark: str | None = option(
         TEST,
         "Percent of the expected rate that is a pass.",
@@ -122,6 +116,7 @@ class WatchCommandOptions:
     )
     headless: bool = headless_flag()
     json_stream: bool = flag(OUTPUT, "Print a JSON line for each event.", brief="Print a JSON line for each event.")
+    redact: bool = redact_flag()
 
 
 def watch(options: WatchCommandOptions) -> int:
@@ -134,7 +129,7 @@ def watch(options: WatchCommandOptions) -> int:
     from ...session.user_presets import load_presets
     from ..runners.watch_runner import WatchJob, run_watch
 
-    if options.follow and (options.once or options.metrics != MetricsOptions()):
+    if options.follow and (options.once or is_group_typed(MetricsOptions)):
         raise UsageError(
             "--follow only shows a watch; --once and metrics are options of the one that carries it out"
         )
@@ -142,12 +137,15 @@ def watch(options: WatchCommandOptions) -> int:
     catalog, file = load_presets(print_stderr), None
     if (watched := read_target(options.target, catalog)) is None:
         watched = options.tested.to_plan(options.target, catalog)
-    elif options.tested != TestedPeerOptions():
+    elif is_group_typed(TestedPeerOptions):
         raise UsageError("a file says how its peers are tested; give no such options with it")
     else:
         file = Path(options.target)
     is_screen = not (options.headless or options.json_stream or options.once) and has_screen()
     if is_screen:
+        from ...app.look import read_look
+
+        read_look()  # before anything is started
         keep_log_off_screen()
         end_with_server()
     outputs = (options.once, options.json_stream, is_screen, publishing, options.follow)

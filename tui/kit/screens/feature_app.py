@@ -13,6 +13,7 @@ from ....presets.catalog import Catalog
 from ...session.preferences import Preferences
 from ...session.run_exports import ExportRuns
 from ..drawing.message_line import MessageApp
+from ..key_map import KeyMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class FeatureApp(MessageApp):
     """An app whose screens open each other. `tui/app` has the apps."""
 
     preferences: Preferences = Preferences()
+    key_map: KeyMap = KeyMap()
 
     def open_run(self, entry: RunEntry, log: RunLog, services: StoredServices) -> None:
         """Show a run of the log in the gauges."""

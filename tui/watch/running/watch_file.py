@@ -23,6 +23,7 @@ from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....watch.watch_plan import Notify, NotifyFormat, Timing, WatchedPeer, WatchPlan
 from ...words import parsing
+from ...words.redaction import REDACTION
 
 MAX_FILE_BYTES: Final = 1 << 20
 _MOST_SHOWN: Final = 60  # characters of a wrong value
@@ -216,6 +217,7 @@ class _WatchReader:
         merged = {**defaults, **values}
         address: Peer = self._made(f"{place}.", lambda: values["address"].over_ip(merged.get("ip")))
         name = merged.get("name", address.host)
+        REDACTION.learn_host(address.host, name)
         preset = merged.get("preset", AUTO)
         if self._presets is not None and preset not in {None, AUTO}:
             self._check_preset(preset, place)
