@@ -15,7 +15,6 @@ from textual.screen import Screen
 
 from ...engine.model.errors import PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ...watch.watch_plan import WatchPlan
 from ..kit.actions import actions_of
 from ..kit.drawing.charset import CharacterFilter, translation_table
 from ..kit.drawing.line_breaks import respect_no_break_spaces
@@ -29,6 +28,7 @@ from ..words.numbers import sanitize
 if TYPE_CHECKING:
     from ...engine.model.peer import Peer
     from ...engine.results.run_log import RunEntry, RunLog
+    from ...watch.watch_plan import WatchPlan
     from ..endpoint.served_endpoint import ServedEndpoint
     from ..kit.screens.feature_app import StoredServices
     from ..mesh.mesh_session import MeshSession
@@ -296,7 +296,7 @@ class WatchApp(BaseApp):
         session: "WatchHandle",
         services: "StoredServices",
         *,
-        read_plan: Callable[[], WatchPlan] | None = None,
+        read_plan: "Callable[[], WatchPlan] | None" = None,
         clock: Callable[[], float] = time.time,
         loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
         save: SavePreferences = discard_preferences,

@@ -10,11 +10,9 @@ from textual.widgets import Static
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.plan import Direction, End
-from ...engine.results.summary import CpuSummary
 from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen
 from ..readings.cockpit_snapshot import (
-    CockpitSnapshot,
     datagram_reading,
     delay_variation_reading,
     flow_reading,
@@ -33,6 +31,8 @@ from .session_table import SessionsView, SessionTable
 from .verdict_panel import VerdictPanel
 
 if TYPE_CHECKING:
+    from ...engine.results.summary import CpuSummary
+    from ..readings.cockpit_snapshot import CockpitSnapshot
     from .run_event_log import EventLog
 
 _FIRST_STEPS: Final = (
@@ -137,13 +137,13 @@ class Instruments(Container):
         if self._view is not None:
             self._show_events(self._view)
 
-    def _show_events(self, view: CockpitSnapshot) -> None:
+    def _show_events(self, view: "CockpitSnapshot") -> None:
         log = self._event_log
         if log is not None and log.display:
             events = view.readings.log if view.readings else None
             log.show(events.lines if events else (), events.written if events else 0)
 
-    def show(self, view: CockpitSnapshot) -> None:
+    def show(self, view: "CockpitSnapshot") -> None:
         """Show these values."""
         self._view = view
         readings = view.readings
@@ -172,7 +172,7 @@ class Instruments(Container):
             gauge.most_width = min(widths) if len(widths) > 1 else None
             gauge.redraw()
 
-    def _show_flows(self, view: CockpitSnapshot, direction: Direction) -> None:
+    def _show_flows(self, view: "CockpitSnapshot", direction: Direction) -> None:
         """Show a gauge for each direction of the run, and for duplex another one for the total."""
         readings = {flow: flow_reading(view, flow) for flow in (*direction.flows, direction)}
         self.set_class(direction is Direction.DUPLEX, "-duplex")
@@ -184,7 +184,7 @@ class Instruments(Container):
                 gauge.show(readings[flow])
 
 
-def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
+def _cpu(view: "CockpitSnapshot", end: End) -> CpuReading:
     """Return the load of one end: in the last second during a run, in the whole run after it."""
     if view.readings is None:
         return CpuReading(end)
@@ -228,7 +228,7 @@ class PlotArea(Container):
         with VerticalScroll(id="notice"):
             yield Static(markup=False)
 
-    def show(self, view: CockpitSnapshot) -> None:
+    def show(self, view: "CockpitSnapshot") -> None:
         """Show these values."""
         self._view = view
         plot, notice = self.query_one(RunPlot), self.query_one("#notice", VerticalScroll)
@@ -249,7 +249,7 @@ class PlotArea(Container):
         notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
         notice.query_one(Static).update(text)
 
-    def _show_beside_plot(self, view: CockpitSnapshot, *, has_plot: bool) -> None:
+    def _show_beside_plot(self, view: "CockpitSnapshot", *, has_plot: bool) -> None:
         """Show latency, or datagrams. A large screen also shows the distribution of their delays."""
         panel, bars = self.query_one(DatagramPanel), self.query_one(LatencyBars)
         readings = view.readings
@@ -281,7 +281,7 @@ def _problem(problem: str) -> Content:
     return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(problem), "\n\n", _keys(_REMEDIES))
 
 
-def _welcome(view: CockpitSnapshot) -> Content:
+def _welcome(view: "CockpitSnapshot") -> Content:
     remote = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
     return Content.assemble(
         ("Is this link as fast as it should be?", "bold"),

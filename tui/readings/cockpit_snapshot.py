@@ -3,23 +3,17 @@
 Pure. During a run the values are of the last second, after it they are its results.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.events import Expectation
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Plan, Settings
-from ...engine.results.responsiveness.result import Responsiveness
-from ...engine.results.summary import DatagramSummary, Measurement, Summary
-from ...engine.results.sums.traces import PlotPeriod
-from ...presets.diagnosis.finding import Finding
-from ...presets.diagnosis.window_bounds import FlowWindows
 from ...presets.preset import Preset
-from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
+from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..words.numbers import RateUnit
 from ..words.summary import response_bits_of
 from .instrument_values import (
@@ -33,8 +27,15 @@ from .instrument_values import (
     RunProblem,
     StepState,
 )
-from .live_readings import LiveReadings
-from .plot_values import RateAxis, highest_mark, time_span_s
+from .plot_values import RateAxis, highest_mark, marks, time_span_s
+
+if TYPE_CHECKING:
+    from ...engine.results.responsiveness.result import Responsiveness
+    from ...engine.results.summary import DatagramSummary, Measurement, Summary
+    from ...presets.diagnosis.finding import Finding
+    from ...presets.diagnosis.window_bounds import FlowWindows
+    from ...presets.verdict import Verdict
+    from .live_readings import LiveReadings
 
 _FIXED: Final = "a responsiveness test sets direction and sessions itself: press space to stop it first"
 
@@ -53,16 +54,16 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
     peer: Peer
     near: HostInfo | None = None
     far: HostInfo | None = None
-    readings: LiveReadings | None = None
-    summary: Summary | None = None
-    verdict: Verdict | None = None
+    readings: "LiveReadings | None" = None
+    summary: "Summary | None" = None
+    verdict: "Verdict | None" = None
     expectation: Expectation = field(default_factory=Expectation)
-    interim_summary: Summary | None = None
+    interim_summary: "Summary | None" = None
     peak: Expectation = field(default_factory=Expectation)
     problem: RunProblem | None = None
     notices: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    windows: tuple[FlowWindows, ...] = ()
+    findings: "tuple[Finding, ...]" = ()
+    windows: "tuple[FlowWindows, ...]" = ()
     is_paused: bool = False
     language: str = "en"
     units: RateUnit = RateUnit.MBIT
@@ -79,7 +80,7 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
         return self.requested or (self.readings.settings if self.readings else self.plan.settings)
 
     @property
-    def latest_summary(self) -> Summary | None:
+    def latest_summary(self) -> "Summary | None":
         """The summary of the ended run, or the interim one of the current run."""
         return self.summary or self.interim_summary
 
@@ -102,8 +103,10 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
     @property
     def rate_top(self) -> float:
         """The rate at the top of the plot and at the end of each gauge's bar; 0 while nothing is known."""
-        elapsed_ns = self.readings.elapsed_ns if self.readings else 0
-        return self._rate_axis.top(self._periods, self.peak, self.span_s, elapsed_ns)
+        readings = self.readings
+        if readings is None:
+            return RateAxis().top((), self._highest_mark, self.span_s, 0)
+        return readings.rate_axis.top(readings.periods, self._highest_mark, self.span_s, readings.elapsed_ns)
 
     @property
     def unit_bit_s(self) -> float:
@@ -112,17 +115,15 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
         A measured rate could set a unit that cuts the digits of the expected rate.
         """
         measured = self.readings.traces.highest_bit_s.values() if self.readings else ()
-        return highest_mark(self._periods, self.peak) or max(measured, default=0.0)
+        return self._highest_mark or max(measured, default=0.0)
 
     @property
-    def _periods(self) -> Sequence[PlotPeriod]:
-        """The periods of the run; before the first run, the period of the next one."""
-        periods = self.readings.periods if self.readings else ()
-        return periods or (PlotPeriod(0.0, self.plan.settings, self.expectation),)
-
-    @property
-    def _rate_axis(self) -> RateAxis:
-        return self.readings.rate_axis if self.readings else RateAxis()
+    def _highest_mark(self) -> float:
+        """The highest expected rate of the run's periods, or of the next run before the first period."""
+        if self.readings is not None and self.readings.periods:
+            return highest_mark(self.readings.periods, self.peak)
+        direction = self.plan.settings.direction
+        return max((mark.bit_s for mark in marks(self.expectation[direction], self.peak[direction])), default=0.0)
 
 
 def flow_reading(view: CockpitSnapshot, direction: Direction) -> FlowReading:
@@ -153,7 +154,7 @@ def flow_reading(view: CockpitSnapshot, direction: Direction) -> FlowReading:
     )
 
 
-def _result_rate(summary: Summary, direction: Direction) -> FlowRate:
+def _result_rate(summary: "Summary", direction: Direction) -> FlowRate:
     """Return the result of an ended run in a direction."""
     measured, expected = summary.measured[direction], summary.expectation[direction]
     if measured is None:
@@ -166,7 +167,7 @@ def _result_rate(summary: Summary, direction: Direction) -> FlowRate:
     )
 
 
-def _loaded_rate(summary: Summary, direction: Direction) -> FlowRate | None:
+def _loaded_rate(summary: "Summary", direction: Direction) -> FlowRate | None:
     """Return the rate of a direction in a responsiveness test while only that direction was loaded.
 
     The total is the rate of both at once. None for another run, and for a load that was not measured.
@@ -197,7 +198,7 @@ def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramRea
     return now if period is None else replace(now, so_far=period)
 
 
-def _current_measurement(view: CockpitSnapshot, direction: Direction) -> DatagramSummary | None:
+def _current_measurement(view: CockpitSnapshot, direction: Direction) -> "DatagramSummary | None":
     """Return the datagrams of the current period without its warm-up; None before the first."""
     interim, readings = view.interim_summary, view.readings
     if interim is None or readings is None or readings.in_warmup or not interim.periods:
@@ -236,7 +237,7 @@ def latency_reading(view: CockpitSnapshot) -> LatencyReading | None:
     return _transaction_reading(view.readings, view.summary) if plan.workload.is_transactional else None
 
 
-def _transaction_reading(readings: LiveReadings, summary: Summary | None) -> LatencyReading:
+def _transaction_reading(readings: "LiveReadings", summary: "Summary | None") -> LatencyReading:
     direction = readings.settings.direction
     title = f"latency, {readings.plan.workload} {direction}"
     if summary is not None:
@@ -248,7 +249,7 @@ def _transaction_reading(readings: LiveReadings, summary: Summary | None) -> Lat
     return LatencyReading(title, latency, None, round(median(rtts)) if rtts else None, "last second")
 
 
-def _probe_reading(readings: LiveReadings, summary: Summary | None) -> LatencyReading:
+def _probe_reading(readings: "LiveReadings", summary: "Summary | None") -> LatencyReading:
     probe = summary.probe if summary is not None else None
     if probe is not None:
         idle, loaded = probe.idle, probe.loaded
@@ -281,7 +282,7 @@ def responsiveness_reading(view: CockpitSnapshot) -> ResponsivenessReading | Non
     return ResponsivenessReading(_steps(readings, result, is_over=is_over), result, is_over)
 
 
-def _steps(readings: LiveReadings, result: Responsiveness | None, *, is_over: bool) -> tuple[LoadStep, ...]:
+def _steps(readings: "LiveReadings", result: "Responsiveness | None", *, is_over: bool) -> tuple[LoadStep, ...]:
     """Return the state of each step. A test that ended early has measured the step in progress."""
     order = (None, *(readings.plan.load_directions or [readings.plan.settings.direction]))
     at = order.index(readings.settings.direction) if readings.periods and readings.elapsed_ns else 0

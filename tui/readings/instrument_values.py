@@ -5,16 +5,18 @@ Pure. `None` is unknown. Rates are bits per second, loads percent.
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...engine.model.events import ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction, End, Plan
 from ...engine.results.rate_and_loss import percent_of
-from ...engine.results.responsiveness.result import Responsiveness
-from ...engine.results.summary import DatagramSummary
 from ..words import numbers
 from ..words.numbers import RateScale, RateUnit
+
+if TYPE_CHECKING:
+    from ...engine.results.responsiveness.result import Responsiveness
+    from ...engine.results.summary import DatagramSummary
 
 
 class Phase(Enum):
@@ -76,8 +78,8 @@ class DatagramReading:
 
     direction: Direction
     packets_s: float | None = None
-    now: DatagramSummary | None = None
-    so_far: DatagramSummary | None = None
+    now: "DatagramSummary | None" = None
+    so_far: "DatagramSummary | None" = None
 
     @property
     def loss_percent(self) -> float | None:
@@ -251,5 +253,5 @@ class ResponsivenessReading:
     """The steps of a responsiveness test in their order, and its results so far; None before the first."""
 
     steps: tuple[LoadStep, ...]
-    result: Responsiveness | None
+    result: "Responsiveness | None"
     is_over: bool

@@ -5,7 +5,7 @@ to be read, and the counters of CPU time move in steps of 10 ms.
 """
 
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.events import Expectation, Sampled
 from ...engine.model.latency_histogram import merge_counts, summarize_latency
@@ -13,10 +13,7 @@ from ...engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, send
 from ...engine.model.samples import SessionSample
 from ...engine.results.meter import Meter
 from ...engine.results.rate_and_loss import core_percents, host_percent, percent_of
-from ...engine.results.responsiveness.result import ResponsivenessPoint
-from ...engine.results.sums.sample_sum import SampleSum
 from ...engine.results.sums.session_sums import SessionSum, SessionSums
-from ...engine.results.sums.traces import PlotPeriod, Traces
 from ...engine.results.udp.datagram_sums import DatagramSum
 from ..words import numbers
 from ..words.event_lines import EventLines
@@ -29,6 +26,11 @@ from .instrument_values import (
     SessionRow,
 )
 from .plot_values import REDRAW_NS, RateAxis
+
+if TYPE_CHECKING:
+    from ...engine.results.responsiveness.result import ResponsivenessPoint
+    from ...engine.results.sums.sample_sum import SampleSum
+    from ...engine.results.sums.traces import PlotPeriod, Traces
 
 _RECENT_NS: Final = SECOND_NS
 
@@ -74,12 +76,12 @@ class LiveReadings:
         return newest is None or newest.warmup
 
     @property
-    def traces(self) -> Traces:
+    def traces(self) -> "Traces":
         """The run over time."""
         return self.meter.traces
 
     @property
-    def load_points(self) -> tuple[ResponsivenessPoint, ...]:
+    def load_points(self) -> "tuple[ResponsivenessPoint, ...]":
         """Latency over time of a responsiveness test, made again twice a second, as often as its plot is drawn."""
         moment = self.meter.elapsed_ns // REDRAW_NS, self.meter.has_ended
         if self._load_points is None or self._load_points[0] != moment:
@@ -87,7 +89,7 @@ class LiveReadings:
         return self._load_points[1]
 
     @property
-    def periods(self) -> list[PlotPeriod]:
+    def periods(self) -> "list[PlotPeriod]":
         """The periods of the plot."""
         return self.traces.periods
 
@@ -224,7 +226,7 @@ class LiveReadings:
         return self.traces.session_sums.retransmits
 
     @property
-    def _recent_sum(self) -> SampleSum:
+    def _recent_sum(self) -> "SampleSum":
         recent = self.meter.recent
         if self._recent_sums is None or self._recent_sums[0] is not recent.newest:
             flows = self.settings.direction.flows

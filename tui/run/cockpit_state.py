@@ -5,7 +5,7 @@ Pure. The screen's handlers report events and changes. `snapshot()` returns the 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Expectation, Started
@@ -13,20 +13,23 @@ from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
 from ...engine.model.workload import Workload
-from ...engine.results.summary import Summary
-from ...presets.diagnosis.finding import Finding
-from ...presets.diagnosis.window_bounds import FlowWindows
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate, choose_rate, expected_rate_bit_s
-from ...presets.verdict import Verdict, judge
+from ...presets.verdict import judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..readings.cockpit_snapshot import CockpitSnapshot, why_settings_fixed
 from ..readings.instrument_values import Phase, RunProblem
-from ..readings.live_readings import LiveReadings
 from ..readings.setting_steps import next_rate, next_window
-from ..session.run_session import RunSession
 from ..words.parsing import DEFAULT_REFRESH_HZ
+
+if TYPE_CHECKING:
+    from ...engine.results.summary import Summary
+    from ...presets.diagnosis.finding import Finding
+    from ...presets.diagnosis.window_bounds import FlowWindows
+    from ...presets.verdict import Verdict
+    from ..readings.live_readings import LiveReadings
+    from ..session.run_session import RunSession
 
 _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
@@ -100,7 +103,7 @@ class CockpitState:
         return None if self.run is None else self.run.run_id
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> "Verdict | None":
         """The verdict on the run that has ended, by the pass mark in force."""
         return None if self.summary is None else judge(self.summary, pass_percent=self.pass_percent)
 
@@ -182,7 +185,7 @@ class CockpitState:
         is_unchanged = self.is_in_phases and self.plan == self._at_start.plan
         return None if self.readings is None or is_unchanged else self.plan
 
-    def _findings(self) -> tuple[Finding, ...]:
+    def _findings(self) -> "tuple[Finding, ...]":
         """Return the findings of the last seconds during a run, and of its last period after it."""
         if self.run is None:
             return ()
@@ -190,7 +193,7 @@ class CockpitState:
             return () if self.summary.end.reason.is_fault else self.run.diagnosis.final_findings
         return self.run.diagnosis.current_findings if self.is_busy else ()
 
-    def _windows(self) -> tuple[FlowWindows, ...]:
+    def _windows(self) -> "tuple[FlowWindows, ...]":
         """Return the windows behind the findings."""
         if self.run is None:
             return ()
@@ -202,11 +205,15 @@ class CockpitState:
 
         `run_opened` or `set_problem` must follow.
         """
+        from ..readings.live_readings import (
+            LiveReadings,  # with the meter, which the app's first frame does not need
+        )
+
         self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
         self.readings, self.summary, self.run = LiveReadings(plan or self.plan), None, None
         self._at_start, self._requested = self._next, None
 
-    def run_opened(self, run: RunSession) -> None:
+    def run_opened(self, run: "RunSession") -> None:
         """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
         self.run = run
         if self.readings is not None:
@@ -228,7 +235,7 @@ class CockpitState:
             if (started := self.readings.meter.started) is not None:
                 self._hosts = {End.NEAR: started.near, End.FAR: started.far}
 
-    def run_ended(self, summary: Summary) -> None:
+    def run_ended(self, summary: "Summary") -> None:
         """Show the results of a run that has ended."""
         self.summary = summary
         self._return_to(Phase.DONE)

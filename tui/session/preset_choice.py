@@ -1,26 +1,29 @@
 """Choice of the preset: the requested one, or by both ends' network interfaces."""
 
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.events import Expectation
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Settings
-from ...engine.near.connect import FarEnd, query_ends
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection, select_preset
 from ...presets.catalog import Catalog
 from ...presets.expectation import check_variant, find_expectation
 from ...presets.sending_rate import choose_rate
-from .credentials import with_access
-from .run_spec import RunSpec
+
+if TYPE_CHECKING:
+    from ...engine.control.handshake import HandshakeResult
+    from ...engine.near.connect import FarEnd
+    from .run_spec import RunSpec
+
 
 _LOOPBACK_NIC: Final = NicInfo("lo", "loopback")
 _LOOPBACK_PRESET: Final = "loopback"
 
 
-async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | None) -> PresetSelection:
+async def pick_preset(catalog: Catalog, peer: "FarEnd", line_rate_bit_s: int | None) -> PresetSelection:
     """Return the preset for the link to a peer, after a query of both ends' interfaces.
 
     Raises PeerError if the peer does not answer, and PlanError if the line rate must be given.
@@ -28,7 +31,7 @@ async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | Non
     # The far end is not started yet, and will use the same interface.
     if isinstance(peer, Peer) and peer.is_loopback:
         return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, line_rate_bit_s=line_rate_bit_s)
-    ends = await query_ends(with_access(peer) if isinstance(peer, Peer) else peer)
+    ends = await _query_ends(peer)
     is_far_unknown = isinstance(peer, Peer) and why_unavailable(peer, Feature.FAR_HOST) is not None
     return select_preset(
         catalog,
@@ -39,7 +42,7 @@ async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | Non
     )
 
 
-async def choose_preset(spec: RunSpec, far: FarEnd) -> RunSpec:
+async def choose_preset(spec: "RunSpec", far: "FarEnd") -> "RunSpec":
     """Return the run with its preset; from a catalog the one that fits the interfaces of both ends."""
     judging, variant = spec.judging, spec.judging.variant
     if not isinstance(judging.preset, Catalog):
@@ -55,7 +58,7 @@ async def choose_preset(spec: RunSpec, far: FarEnd) -> RunSpec:
     return replace(spec, judging=judging).with_notices(*notices)
 
 
-async def with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
+async def with_sending_rate(spec: "RunSpec", far: "FarEnd") -> "RunSpec":
     """Return a run of datagrams with its rate, and with a notice about a rate that was not typed.
 
     The expected rate depends on the IP version of a connection to the far end. Raises PlanError for `expected` if
@@ -78,11 +81,19 @@ async def with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
     return paced.with_notices(notice) if notice else paced
 
 
-async def _find_ip_version(far: FarEnd) -> int | None:
+async def _find_ip_version(far: "FarEnd") -> int | None:
     """Return the IP version of connections to a far end; None for one that is not started yet."""
     if isinstance(far, Peer) and far.is_loopback:
         return None
-    return (await query_ends(with_access(far) if isinstance(far, Peer) else far)).ip_version
+    return (await _query_ends(far)).ip_version
+
+
+async def _query_ends(far: "FarEnd") -> "HandshakeResult":
+    """Return the descriptions of both ends. The engine is imported late: the app's first frame does not need it."""
+    from ...engine.near.connect import query_ends
+    from .credentials import with_access
+
+    return await query_ends(with_access(far) if isinstance(far, Peer) else far)
 
 
 def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> PresetSelection:

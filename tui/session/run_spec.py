@@ -5,6 +5,7 @@ A command, a screen and a watch make a `RunSpec`. Everything below them takes it
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
@@ -12,8 +13,11 @@ from ...engine.model.plan import Plan
 from ...presets.catalog import Catalog
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate
-from ...presets.verdict import DEFAULT_PASS_PERCENT, LatencyLimit
+from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
+
+if TYPE_CHECKING:
+    from ...presets.verdict import LatencyLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Judging:
     preset: Preset | Catalog | None = None
     variant: Variant = DEFAULT_VARIANT
     pass_percent: float = DEFAULT_PASS_PERCENT
-    latency_limit: LatencyLimit | None = None
+    latency_limit: "LatencyLimit | None" = None
     why: bool = False
     is_rate_expected: bool = False
 

@@ -7,20 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import fmean
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
 from ....engine.model.plan import SECOND_NS, Direction
-from ....engine.results.responsiveness.result import ResponsivenessPoint
-from ....engine.results.sums.traces import DatagramPoint, TcpPoint
 from ...kit.drawing.canvas import Canvas, tick_decimals, ticks, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, MUTED
-from ...readings.cockpit_snapshot import CockpitSnapshot
 from ...readings.instrument_values import PlotContent
 from ...readings.plot_values import follow_values
 from ...words import numbers
 from .rate_plot import draw_changes, draw_periods
+
+if TYPE_CHECKING:
+    from ....engine.results.responsiveness.result import ResponsivenessPoint
+    from ....engine.results.sums.traces import DatagramPoint, TcpPoint
+    from ...readings.cockpit_snapshot import CockpitSnapshot
 
 _TITLES: Final = {
     PlotContent.LATENCY: ("latency, ms, median and p99 of each interval", "latency, ms"),
@@ -57,7 +59,7 @@ class TracePlot:
     Without `has_labels`, the periods have no texts, because the plot above has them.
     """
 
-    def __init__(self, view: CockpitSnapshot, content: PlotContent, *, has_labels: bool = True) -> None:
+    def __init__(self, view: "CockpitSnapshot", content: PlotContent, *, has_labels: bool = True) -> None:
         self._content = content
         self._has_labels = has_labels
         self._slowest = _slowest(view) if content is PlotContent.LATENCY else []
@@ -146,7 +148,7 @@ class TracePlot:
         return texts[0][1:] if len(texts) == 1 else " ".join(texts)
 
 
-def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[_Value]]:
+def _lines(view: "CockpitSnapshot", content: PlotContent) -> dict[Direction, list[_Value]]:
     """Return the values of each direction that has points."""
     if view.readings is None:
         return {}
@@ -160,17 +162,17 @@ def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[
     return {flow: _values(points, content) for flow, points in sorted(traces.tcp.items()) if points}
 
 
-def _slowest(view: CockpitSnapshot) -> list[_Value]:
+def _slowest(view: "CockpitSnapshot") -> list[_Value]:
     """Return the 99th percentile of each interval's latency."""
     points = view.readings.load_points if view.readings else ()
     return [_latency(point, point.p99_ns) for point in points]
 
 
-def _latency(point: ResponsivenessPoint, value_ns: int | None) -> _Value:
+def _latency(point: "ResponsivenessPoint", value_ns: int | None) -> _Value:
     return _Value(point.elapsed_ns / SECOND_NS, None if value_ns is None else value_ns / 1e6)
 
 
-def _datagram_values(points: Sequence[DatagramPoint], content: PlotContent) -> list[_Value]:
+def _datagram_values(points: "Sequence[DatagramPoint]", content: PlotContent) -> list[_Value]:
     """Return the values of points: percent or milliseconds."""
     if content is PlotContent.LOSS:
         values = [point.lost_percent for point in points]
@@ -181,7 +183,7 @@ def _datagram_values(points: Sequence[DatagramPoint], content: PlotContent) -> l
     return [_Value(point.at_s, value) for point, value in zip(points, values, strict=True)]
 
 
-def _values(points: Sequence[TcpPoint], content: PlotContent) -> list[_Value]:
+def _values(points: "Sequence[TcpPoint]", content: PlotContent) -> list[_Value]:
     """Return the values of points: milliseconds, retransmits a second, or KiB."""
     if content is PlotContent.RTT:
         return [_Value(point.at_s, None if point.rtt_us is None else point.rtt_us / 1_000) for point in points]
