@@ -61,7 +61,7 @@ _COMMANDS = (
         "runs show",
         "runs compare",
     ),
-    *("runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
+    *("runs replay", "runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
 )
 
 

@@ -244,6 +244,25 @@ class LinkgaugeApp(BaseApp):
                 prompt.dismiss(None)
 
 
+class ReplayApp(BaseApp):
+    """One screen that plays a stored run, until the user leaves it."""
+
+    def __init__(
+        self,
+        run_id: str,
+        log: "RunLog",
+        services: "StoredServices",
+        *,
+        speed: float = 1.0,
+        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from ..history.replay_screen import ReplayScreen
+
+        super().__init__(loaded, save)
+        self.home = self.replay = ReplayScreen(run_id, log, services, speed)
+
+
 class EndpointApp(BaseApp):
     """One screen with an endpoint's clients, limits and log, until the endpoint has ended."""
 

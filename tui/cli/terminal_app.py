@@ -26,7 +26,7 @@ from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..app.app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
+from ..app.app import BaseApp, LinkgaugeApp, MeshApp, ReplayApp, WatchApp
 from ..app.far_end_keeper import FarEndKeeper
 from ..kit.screens.feature_app import StoredServices
 from ..run.run_services import RunServices
@@ -406,6 +406,25 @@ async def run_watch_screen(
     )
 
     return await _run_series(app, session, app.watching.over)
+
+
+def run_replay(run_id: str, log: "RunLog", speed: float) -> int:
+    """Play a run of the log until the user leaves it, or a signal ends it; return the exit status."""
+    return run(_run_replay(run_id, log, speed))
+
+
+async def _run_replay(run_id: str, log: "RunLog", speed: float) -> int:
+    app = ReplayApp(
+        run_id,
+        log,
+        _stored_services(log),
+        speed=speed,
+        loaded=read_preferences(config_dir()),
+        save=partial(save_preferences, config_dir()),
+    )
+    with _leave_on_signal(app, lambda _number: False, asyncio.Event().wait):
+        await app.run_async()
+    return app.return_code or 0
 
 
 async def _run_series(

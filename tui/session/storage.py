@@ -30,6 +30,7 @@ DATA_DIR_VARIABLE: Final = "LINKGAUGE_DATA_DIR"
 CONFIG_DIR_VARIABLE: Final = "LINKGAUGE_CONFIG_DIR"
 _NAMES_IN_ERROR: Final = 5
 _NEWEST: Final = 3
+_LAST: Final = "last"
 
 T = TypeVar("T")
 _NO_HOME: Final = Path(os.devnull, "no-home-directory")
@@ -192,11 +193,11 @@ def open_run_list() -> "Generator[RunLog]":
 
 
 def find_run(log: "RunLog", text: str) -> "RunRecord":
-    """Return the run of an id or of the beginning of one. Raises UsageError.
+    """Return the run of an id, of the beginning of one, or the newest one: `last`. Raises UsageError.
 
     A damaged log is not the user's mistake: it stays a RunLogError.
     """
     try:
-        return log.find(text)
+        return log.find(log.find_entries("", 1)[0].run_id if text == _LAST and log.count_runs() else text)
     except UnknownRun as error:
         raise UsageError(str(error)) from error
