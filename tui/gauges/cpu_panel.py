@@ -22,11 +22,12 @@ _ROOMY, _WIDE = 44, 60
 
 @dataclass(frozen=True, slots=True)
 class CpuView:
-    """The CPU of both ends, which may be one machine."""
+    """The CPU of both ends, which may be one machine. Before the first run, nothing is known yet: `is_idle`."""
 
     near: CpuReading
     far: CpuReading
     is_shared_host: bool = False
+    is_idle: bool = False
 
 
 class CpuPanel(LineWidget[CpuView]):
@@ -42,6 +43,9 @@ class CpuPanel(LineWidget[CpuView]):
 
     def draw(self, value: CpuView, width: int, height: int) -> list[Content]:
         """Return the lines of both ends and their cost; with more room, more about each core."""
+        if value.is_idle:
+            texts = ("of both ends, during a test", "during a test")
+            return [first_fit(width, *(Content.styled(text, MUTED) for text in texts))]
         readings = (value.near, value.far)
         unit = f"{numbers.NBSP}ms" if width >= _ROOMY else ""
         costs = (

@@ -15,7 +15,7 @@ from ...presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
 from ..kit.drawing.big_digits import DigitFont, align_right, big_digits, largest_font, style_digits
 from ..kit.drawing.canvas import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
-from ..kit.drawing.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RATING_STYLES
+from ..kit.drawing.styles import DIRECTION_STYLES, KEY, MUTED, RATING_CHIP_STYLES, RATING_STYLES
 from ..readings.instrument_values import DatagramReading, FlowReading
 from ..words import datagram_results, numbers
 
@@ -62,10 +62,12 @@ class FlowGauge(LineWidget[FlowReading]):
         room = min(width, self.most_width or width)
         font = _font_of_both(reading, room, rows)
         self.set_titles(
-            self._heading(width, is_wide=font is not None, is_scaled=is_scaled),
+            self._heading(width, is_wide=font is not None or reading.is_idle, is_scaled=is_scaled),
             _source(reading.expected, width),
         )
-        if stacked := _stacked_font(reading, room, rows):
+        if reading.is_idle:
+            lines = _idle(width, rows)
+        elif stacked := _stacked_font(reading, room, rows):
             lines = self._stacked(stacked, width, rows)
         else:
             lines = self._narrow(room, rows) if font is None else self._wide(font, width, rows)
@@ -219,6 +221,14 @@ class FlowGauge(LineWidget[FlowReading]):
         )
         fraction = (reading.bit_s or 0.0) / full if full else None
         return bar(fraction, width, DIRECTION_STYLES[reading.direction], tick, peak)
+
+
+def _idle(width: int, rows: int) -> list[Content]:
+    """Return the lines of a gauge before the first run, in place of digits."""
+    key = Content.styled("space", KEY)
+    text = first_fit(width, key + Content.styled(" measures it", MUTED), key)
+    above = (rows - 1) // 2
+    return [*[Content("")] * above, text, *[Content("")] * (rows - 1 - above)]
 
 
 def _number(reading: FlowReading) -> str:

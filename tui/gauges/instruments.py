@@ -150,7 +150,7 @@ class Instruments(Container):
         direction = (readings.settings if readings else view.plan.settings).direction
         self._show_flows(view, direction)
         is_shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
-        cpu = CpuView(_cpu(view, End.NEAR), _cpu(view, End.FAR), is_shared)
+        cpu = CpuView(_cpu(view, End.NEAR), _cpu(view, End.FAR), is_shared, is_idle=readings is None)
         for panel in self.query(CpuPanel):
             panel.show(cpu)
         self.query_one(PlotArea).show(view)

@@ -151,6 +151,7 @@ def flow_reading(view: CockpitSnapshot, direction: Direction) -> FlowReading:
         datagrams=datagram_reading(view, direction),
         source="" if readings is None else readings.source(direction),
         full_bit_s=view.rate_top,
+        is_idle=readings is None,
     )
 
 

@@ -125,7 +125,7 @@ class FlowReading:
     Gauges side by side have one unit: `least_unit_bit_s` is the rate that sets it. UDP has `datagrams`. While an
     iperf3 has not reported what it received, `source` says what is shown instead. `full_bit_s` is the rate at the
     end of the bar and at the top of the plot; 0 while it is unknown. A run that was cut short or broke off has no
-    verdict: its gauge is not `is_judged`.
+    verdict: its gauge is not `is_judged`. Before the first run, a gauge `is_idle`: it has no digits yet.
     """
 
     direction: Direction
@@ -143,6 +143,7 @@ class FlowReading:
     source: str = ""
     full_bit_s: float = 0.0
     is_judged: bool = True
+    is_idle: bool = False
 
     @property
     def top_bit_s(self) -> float:

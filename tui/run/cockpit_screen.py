@@ -283,6 +283,8 @@ class CockpitScreen(SettingActions):
             self.notify("Nothing to freeze: no test is running.")
             return
         self.state.is_paused = not self.state.is_paused
+        if self.state.is_paused:
+            self.notify("The test goes on, and is saved. Press p again to follow it.", title="display frozen")
         self.paint()
 
     # Actions of the registry: dialogs and other screens.

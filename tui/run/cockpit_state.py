@@ -295,8 +295,11 @@ class CockpitState:
 
     def step_rate(self, by: int) -> bool:
         """Go to the next higher (1) or lower (-1) rate of datagrams; return whether it changed."""
+        return self.set_rate(next_rate(self.plan.settings.rate_bit_s, self.expected_sending_bit_s, by))
+
+    def set_rate(self, bit_s: int | None) -> bool:
+        """Set the rate of datagrams; None is no limit. Return whether it changed."""
         before, expected = self._sending_rate, self.expected_sending_bit_s
-        bit_s = next_rate(self.plan.settings.rate_bit_s, expected, by)
         self._sending_rate = "max" if bit_s is None else "expected" if bit_s == expected else bit_s
         return self.change_settings() or before != self._sending_rate
 
