@@ -12,11 +12,12 @@ from ...engine.model.plan import Direction, Settings
 from ..kit.drawing.big_digits import GRADE_ROWS, grade_letter
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
-from ..readings.instrument_values import LoadStep, ResponsivenessReading, StepState
+from ..readings.latency_reading import ResponsivenessReading, StepState
 from ..words import numbers, responsiveness
 
 if TYPE_CHECKING:
     from ...engine.results.responsiveness.result import Grade, Latency, Responsiveness, RoundTrips
+    from ..readings.latency_reading import LoadStep
 
 _STEP_NAMES: Final = {None: "idle", Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both"}
 _STEP_MARKS: Final = {StepState.DONE: "✓", StepState.NOW: "●", StepState.TO_COME: "○", StepState.LEFT_OUT: "–"}
@@ -81,7 +82,7 @@ def _table(reading: ResponsivenessReading, width: int) -> Iterator[Content]:
         )
 
 
-def _values(result: "Responsiveness | None", step: LoadStep) -> tuple[str, ...]:
+def _values(result: "Responsiveness | None", step: "LoadStep") -> tuple[str, ...]:
     """Return the cells of a step: p50, p99, rise, rates. They are empty for a step without figures."""
     if step.state is StepState.LEFT_OUT:
         return (numbers.UNKNOWN,) * 3
@@ -194,7 +195,7 @@ def steps_line(reading: ResponsivenessReading, settings: Settings, width: int) -
     )
 
 
-def _step(step: LoadStep) -> Content:
+def _step(step: "LoadStep") -> Content:
     return Content.assemble(
         (_STEP_MARKS[step.state], _MARK_STYLES[step.state]),
         (f"{numbers.NBSP}{_STEP_NAMES[step.direction]}", _NAME_STYLES[step.state]),

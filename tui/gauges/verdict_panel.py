@@ -8,8 +8,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ..kit.drawing.styles import GOOD, MUTED, SHORT, VERDICT_STYLES
-from ..readings.cockpit_snapshot import flow_reading
-from ..readings.instrument_values import Phase
+from ..readings.cockpit_snapshot import Phase
+from ..readings.flow_reading import flow_reading
 from ..words import numbers
 from ..words.iperf3 import source_texts, unseen_text
 from ..words.plan import non_default_options_text

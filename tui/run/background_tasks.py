@@ -13,7 +13,7 @@ from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
 from ...presets.preset import Preset
 from ..kit.screens.base_screen import internal_error_text
-from ..readings.instrument_values import RunProblem
+from ..readings.cockpit_snapshot import RunProblem
 
 if TYPE_CHECKING:
     from ...engine.results.summary import Summary

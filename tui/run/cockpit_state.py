@@ -13,13 +13,13 @@ from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
 from ...engine.model.workload import Workload
+from ...engine.results.rate_and_loss import host_percent
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate, choose_rate, expected_rate_bit_s
 from ...presets.verdict import judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..readings.cockpit_snapshot import CockpitSnapshot, why_settings_fixed
-from ..readings.instrument_values import Phase, RunProblem
+from ..readings.cockpit_snapshot import CockpitSnapshot, Phase, why_settings_fixed
 from ..readings.setting_steps import next_rate, next_window
 from ..words.parsing import DEFAULT_REFRESH_HZ
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ...presets.diagnosis.finding import Finding
     from ...presets.diagnosis.window_bounds import FlowWindows
     from ...presets.verdict import Verdict
+    from ..readings.cockpit_snapshot import RunProblem
     from ..readings.live_readings import LiveReadings
     from ..session.run_session import RunSession
 
@@ -127,7 +128,7 @@ class CockpitState:
         """The mean load of this host's cores during a run; None if unknown."""
         if self.readings is None or not self.is_busy:
             return None
-        return self.readings.cpu(End.NEAR).host_percent
+        return host_percent(self.readings.meter.shown.ends[End.NEAR].cores or ())
 
     def snapshot(self) -> CockpitSnapshot:
         """Return the values for the instruments at this moment."""
@@ -246,7 +247,7 @@ class CockpitState:
         if self.run is not None:
             self.run.diagnosis.pass_percent = percent
 
-    def set_problem(self, problem: RunProblem) -> None:
+    def set_problem(self, problem: "RunProblem") -> None:
         """Record why there is no far end or no run, and return to idle."""
         self.problem = problem
         self._return_to(Phase.IDLE)

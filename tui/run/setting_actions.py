@@ -14,7 +14,7 @@ from ...engine.model.workload import Workload
 from ..gauges.instruments import InstrumentScreen
 from ..gauges.run_header import SettingsBar
 from ..kit.screens.feature_app import app_of
-from ..readings.instrument_values import Phase
+from ..readings.cockpit_snapshot import Phase
 from ..readings.setting_steps import (
     SESSION_STEPS,
     next_datagram,

@@ -13,8 +13,7 @@ from ....engine.model.events import ExpectedRate
 from ....engine.model.plan import Direction
 from ...kit.drawing.canvas import EIGHTHS, Canvas, ticks, to_eighths, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, EXPECTED
-from ...readings.instrument_values import flow_scale, peak_above
-from ...readings.plot_values import PlotColumn, period_averages, plot_columns
+from ...readings.plot_values import PlotColumn, flow_scale, peak_above, period_averages, plot_columns
 from ...words import numbers
 
 if TYPE_CHECKING:
