@@ -8,7 +8,7 @@ import pytest
 from linkgauge.engine.model.events import Ended, Reason, RunEnd
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
-from linkgauge.tui.readings.instrument_values import Phase
+from linkgauge.tui.readings.cockpit_snapshot import Phase
 from linkgauge.tui.session.run_replay import RunReplay
 from linkgauge.tui.session.stored_run import load_stored_run, moment_snapshot, stored_run
 
