@@ -29,7 +29,7 @@ from ..kit.widgets.key_footer import KeyFooter
 from ..readings.cockpit_snapshot import Phase
 from ..readings.setting_steps import load_plan
 from ..session.preferences import Preferences
-from ..session.preset_choice import find_initial_preset
+from ..session.run_spec import find_initial_preset
 from .background_tasks import (
     EventArrived,
     FarAnswered,
