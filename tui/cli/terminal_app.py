@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..session.run_exports import ExportFormat
     from ..session.run_recorder import Outcome
     from ..session.run_session import RunSession
-    from ..watch.watch_screen import WatchHandle
+    from ..watch.watch_screen import Watch
 
 # What the first run and the history need, in the order of their imports. Each takes a moment; keys come between.
 _AFTER_FIRST_FRAME: Final = (
@@ -357,7 +357,7 @@ async def run_mesh_screen(
 
 
 async def run_watch_screen(
-    session: "WatchHandle", log: "RunLog | None", read_plan: "Callable[[], WatchPlan] | None" = None
+    session: "Watch", log: "RunLog | None", read_plan: "Callable[[], WatchPlan] | None" = None
 ) -> signal.Signals | None:
     """Show a watch in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
@@ -398,9 +398,7 @@ async def _run_replay(run_id: str, log: "RunLog", speed: float) -> int:
     return app.return_code or 0
 
 
-async def _run_series(
-    app: BaseApp, session: "MeshSession | WatchHandle", over: asyncio.Event
-) -> signal.Signals | None:
+async def _run_series(app: BaseApp, session: "MeshSession | Watch", over: asyncio.Event) -> signal.Signals | None:
     """Run an app until the user leaves it, or a signal ends its session in order; return the signal."""
 
     def stop(_number: signal.Signals) -> bool:
