@@ -59,7 +59,7 @@ _COMMANDS = (
         "runs show",
         "runs compare",
     ),
-    *("runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
+    *("runs replay", "runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
 )
 
 _LONG_COMMANDS = ("app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch")

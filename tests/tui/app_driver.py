@@ -184,7 +184,7 @@ class ScriptedServices:
                 start_run=self.start_run,
                 query_host_info=self.query_host_info,
                 export=self.export,
-                history=self.history,
+                open_log=lambda: self.history,
                 clock=self._advance,
                 select_preset=self.select_preset,
                 remember_access=self.remember_access,

@@ -30,6 +30,7 @@ from ..words.redaction import REDACTION
 if TYPE_CHECKING:
     from ...engine.model.peer import Peer
     from ...engine.results.run_log import RunEntry, RunLog
+    from ...watch.watch_plan import WatchPlan
     from ..endpoint.served_endpoint import ServedEndpoint
     from ..kit.screens.feature_app import StoredServices
     from ..mesh.mesh_session import MeshSession
@@ -252,6 +253,25 @@ class LinkgaugeApp(BaseApp):
                 prompt.dismiss(None)
 
 
+class ReplayApp(BaseApp):
+    """One screen that plays a stored run, until the user leaves it."""
+
+    def __init__(
+        self,
+        run_id: str,
+        log: "RunLog",
+        services: "StoredServices",
+        *,
+        speed: float = 1.0,
+        preferences: Preferences = NO_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from ..history.replay_screen import ReplayScreen
+
+        super().__init__(preferences, save)
+        self.home = self.replay = ReplayScreen(run_id, log, services, speed)
+
+
 class EndpointApp(BaseApp):
     """One screen with an endpoint's clients, limits and log, until the endpoint has ended."""
 
@@ -304,7 +324,7 @@ class WatchApp(BaseApp):
         session: "Watch",
         services: "StoredServices",
         *,
-        read_plan: Callable[[], WatchPlan] | None = None,
+        read_plan: "Callable[[], WatchPlan] | None" = None,
         clock: Callable[[], float] = time.time,
         preferences: Preferences = NO_PREFERENCES,
         save: SavePreferences = discard_preferences,

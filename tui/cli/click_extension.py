@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import cached_property
+from importlib import import_module
 from inspect import getdoc, signature
 from itertools import takewhile
 from types import UnionType
@@ -264,6 +265,44 @@ class _UserDefaults(UserDict[str, Any]):
         return read_settings(config_dir()).values
 
 
+class LateCommands(dict[str, click.Command]):
+    """The commands of a group by name, each imported when it is asked for.
+
+    Args:
+        package: the package that the places are relative to.
+        places: the module and the name of each command's function, or of its group: `.commands.run:check`.
+    """
+
+    def __init__(self, package: str, places: dict[str, str]) -> None:
+        super().__init__(dict.fromkeys(places, click.Command(None)))
+        self._package = package
+        self._places = {**places}
+
+    def __getitem__(self, name: str) -> click.Command:
+        """Return a command; raise KeyError if there is none of this name."""
+        place = self._places.pop(name, None)
+        if place is not None:
+            module, _, attribute = place.partition(":")
+            found: Any = getattr(import_module(module, self._package), attribute)
+            self[name] = found if isinstance(found, click.Command) else make_command(name, found)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a command, or `default` if there is none of this name."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def values(self) -> Any:
+        """Return all commands."""
+        return [self[name] for name in self]
+
+    def items(self) -> Any:
+        """Return all commands with their names."""
+        return [(name, self[name]) for name in self]
+
+
 class HelpCommand(click.Command):
     """The help of a command: plain sections that fit into 80 columns, the same on a terminal and in a pipe.
 
@@ -379,9 +418,15 @@ class DefaultGroup(HelpCommand, click.Group):
     default: ClassVar[str] = "list"
     own_flags: ClassVar[frozenset[str]] = frozenset({"-h", "--help"})
 
-    def __init__(self, name: str, help_: str, commands: dict[str, Callable[[Any], int]], **settings: Any) -> None:
+    def __init__(
+        self, name: str, help_: str, commands: "dict[str, Callable[[Any], int]] | LateCommands", **settings: Any
+    ) -> None:
         """Make the group with a command for each function."""
-        made: dict[str, click.Command] = {each: make_command(each, made) for each, made in commands.items()}
+        made: dict[str, click.Command] = (
+            commands
+            if isinstance(commands, LateCommands)
+            else {each: make_command(each, function) for each, function in commands.items()}
+        )
         settings.setdefault("subcommand_metavar", "[COMMAND ...]")
         super().__init__(name, made, help=help_, **settings)
 

@@ -1,7 +1,7 @@
 """The entry point of the command line: registers the commands and turns errors into exit statuses.
 
-This module and the options load nothing heavy: each command imports its own needs when it runs, so that `--help` is
-fast.
+This module and the options load nothing heavy: a command is imported when it is asked for, and imports its own
+needs when it runs.
 """
 
 import os
@@ -15,25 +15,10 @@ from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
 from ...engine.model.errors import LinkgaugeError, PlanError
 from ..words.redaction import REDACTION
-from .click_extension import AppGroup, Option, option_names
-from .commands.app import open_app
-from .commands.ceiling import ceiling
-from .commands.discover import discover
-from .commands.endpoint import endpoint
-from .commands.lab import lab
-from .commands.mesh import mesh
-from .commands.mtu import mtu
-from .commands.presets import PRESETS
-from .commands.respond import respond
-from .commands.run import check, run
-from .commands.runs import RUNS
-from .commands.settings import settings
-from .commands.sweep import sweep
-from .commands.watch import watch
-from .completion import COMPLETION_VARIABLE, complete, completions
+from .click_extension import AppGroup, LateCommands, Option, option_names
+from .completion import COMPLETION_VARIABLE, complete
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
 from .usage_errors import click_error_text, plan_error_text
-from .web.web_command import web
 
 _HELP: Final = """Is this link as fast as it should be? If not, why?
 
@@ -78,35 +63,37 @@ def _make_program() -> AppGroup:
     verbose = Option(
         ["--verbose", "-v"], default=False, is_flag=True, help="Log to stderr; with LINKGAUGE_LOG=FILE to a file."
     )
-    made = AppGroup(
+    return AppGroup(
         PROGRAM,
         _HELP,
-        {
-            "app": open_app,
-            "check": check,
-            "run": run,
-            "respond": respond,
-            "endpoint": endpoint,
-            "sweep": sweep,
-            "mesh": mesh,
-            "watch": watch,
-            "lab": lab,
-            "mtu": mtu,
-            "ceiling": ceiling,
-            "web": web,
-            "discover": discover,
-            "settings": settings,
-            "completions": completions,
-        },
+        LateCommands(
+            __package__ or "",
+            {
+                "app": ".commands.app:open_app",
+                "check": ".commands.run:check",
+                "run": ".commands.run:run",
+                "respond": ".commands.respond:respond",
+                "endpoint": ".commands.endpoint:endpoint",
+                "sweep": ".commands.sweep:sweep",
+                "mesh": ".commands.mesh:mesh",
+                "watch": ".commands.watch:watch",
+                "lab": ".commands.lab:lab",
+                "mtu": ".commands.mtu:mtu",
+                "ceiling": ".commands.ceiling:ceiling",
+                "web": ".web.web_command:web",
+                "discover": ".commands.discover:discover",
+                "settings": ".commands.settings:settings",
+                "completions": ".completion:completions",
+                "presets": ".commands.presets:PRESETS",
+                "runs": ".commands.runs:RUNS",
+            },
+        ),
         callback=_open_log,
         params=[version, verbose],
         context_settings={"help_option_names": ["-h", "--help"]},
         subcommand_metavar="[PEER | COMMAND ...]",
         epilog=_EPILOG,
     )
-    for group in (PRESETS, RUNS):
-        made.add_command(group)
-    return made
 
 
 program: Final = _make_program()

@@ -20,6 +20,7 @@ from ...engine.model.plan import (
     SocketOptions,
 )
 from ...engine.model.workload import Workload, all_workloads
+from ..session.setting_table import INTERVAL_REMEDY
 from ..words import parsing
 from ..words.redaction import REDACTION
 from .click_extension import flag, group, is_typed, option, setting_option

@@ -141,13 +141,13 @@ class Instruments(Container):
         if self._view is not None:
             self._show_events(self._view)
 
-    def _show_events(self, view: CockpitSnapshot) -> None:
+    def _show_events(self, view: "CockpitSnapshot") -> None:
         log = self._event_log
         if log is not None and log.display:
             events = view.readings.log if view.readings else None
             log.show(events.lines if events else (), events.written if events else 0)
 
-    def show(self, view: CockpitSnapshot) -> None:
+    def show(self, view: "CockpitSnapshot") -> None:
         """Show these values: each panel takes its own."""
         self._view = view
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
@@ -198,7 +198,7 @@ class PlotArea(Container):
         with VerticalScroll(id="notice"):
             yield Static(markup=False)
 
-    def show(self, view: CockpitSnapshot) -> None:
+    def show(self, view: "CockpitSnapshot") -> None:
         """Show these values."""
         self._view = view
         plot, notice = self.query_one(RunPlot), self.query_one("#notice", VerticalScroll)
@@ -219,7 +219,7 @@ class PlotArea(Container):
         notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
         notice.query_one(Static).update(text)
 
-    def _show_beside_plot(self, view: CockpitSnapshot, *, has_plot: bool) -> None:
+    def _show_beside_plot(self, view: "CockpitSnapshot", *, has_plot: bool) -> None:
         """Show latency, or datagrams. A large screen also shows the distribution of their delays."""
         panel, bars = self.query_one(DatagramPanel), self.query_one(LatencyBars)
         readings = view.readings
@@ -251,7 +251,7 @@ def _problem(view: CockpitSnapshot, problem: str) -> Content:
     return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(problem), "\n\n", _keys(view, _REMEDIES))
 
 
-def _welcome(view: CockpitSnapshot) -> Content:
+def _welcome(view: "CockpitSnapshot") -> Content:
     remote = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
     return Content.assemble(
         ("Is this link as fast as it should be?", "bold"),

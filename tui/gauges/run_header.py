@@ -1,12 +1,15 @@
 """The first three lines of a run: hosts and state, preset and expected rate, the settings and their keys."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
+from textual.events import Click
+from textual.message import Message
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.events import ExpectedRate
@@ -139,7 +142,16 @@ def _grade(view: CockpitSnapshot) -> str | None:
 
 
 class SettingsBar(LineWidget[CockpitSnapshot]):
-    """Shows the preset and the settings. Brackets mark the current values without colour."""
+    """Shows the preset and the settings. Brackets mark the current values without colour.
+
+    A click on one posts its key.
+    """
+
+    @dataclass
+    class Clicked(Message):
+        """A setting was clicked; `key` is as the line shows it: `n`, `d`, `+-`."""
+
+        key: str
 
     DEFAULT_CSS = """
     SettingsBar {
@@ -147,11 +159,23 @@ class SettingsBar(LineWidget[CockpitSnapshot]):
         padding: 0 1;
     }
     """
+    _drawn: Sequence[Content] = ()
 
     def draw(self, value: CockpitSnapshot, width: int, height: int) -> list[Content]:
         """Return both lines."""
         del height
-        return [_preset_line(value, width), _settings_line(value, width)]
+        self._drawn = [_preset_line(value, width), _settings_line(value, width)]
+        return self._drawn
+
+    def on_click(self, event: Click) -> None:
+        """Post the key of the setting that was clicked: each one begins with it."""
+        offset = event.get_content_offset(self)
+        if offset is None or offset.y >= len(self._drawn):
+            return
+        line = self._drawn[offset.y]
+        keys = [span for span in line.spans if span.style == KEY and cell_len(line.plain[: span.start]) <= offset.x]
+        if keys and offset.x < line.cell_length:
+            self.post_message(self.Clicked(line.plain[keys[-1].start : keys[-1].end].strip()))
 
 
 def _preset_line(view: CockpitSnapshot, width: int) -> Content:

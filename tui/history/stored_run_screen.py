@@ -115,6 +115,12 @@ class StoredRunScreen(InstrumentScreen):
 
     # Actions of the registry.
 
+    def action_replay(self) -> None:
+        """Play the run again."""
+        from .replay_screen import ReplayScreen
+
+        app_of(self).push_screen(ReplayScreen(self._row.run_id, self._log, self._services))
+
     def action_label(self) -> None:
         """Edit the label."""
         self.query_one(RunDetail).edit("label")

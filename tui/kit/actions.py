@@ -17,6 +17,7 @@ class ScreenKind(Enum):
     COCKPIT = "cockpit"
     HISTORY = "history"
     STORED = "stored run"
+    REPLAY = "replay"
     COMPARE = "compare"
     ENDPOINT = "endpoint"
     SWEEP = "sweep"
@@ -65,7 +66,8 @@ class Action:
         return " ".join(self.key_labels or self.keys)
 
 
-_OF_APP: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.ENDPOINT)
+_OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {ScreenKind.ENDPOINT, ScreenKind.REPLAY})
+_WITH_INSTRUMENTS: Final = (ScreenKind.COCKPIT, ScreenKind.STORED, ScreenKind.REPLAY)
 
 _ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
 # Screens of other apps: no page of the cockpit leads there.
@@ -149,12 +151,12 @@ ACTIONS: Final = (
     Action(
         "plot", ("v",), "plot", "Plot throughput, RTT, retransmits, cwnd or windows",
         "Show the next plot: throughput, RTT, retransmits, cwnd, bytes in flight and windows.",
-        "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "maximize", ("m",), "maximize", "Show one panel alone",
         "Show one panel alone; again: the next one; after the last, or with esc, all of them.",
-        "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "all_panels", ("escape",), "all panels", "Show all panels",
@@ -163,17 +165,17 @@ ACTIONS: Final = (
     Action(
         "fewer_panels", ("comma", "less_than_sign"), "panels", "Fewer panels",
         "Fewer panels: without the event log, without the lower panels, only the gauges.",
-        "View", (",", "<"), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", (",", "<"), in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "more_panels", ("full_stop", "greater_than_sign"), "panels", "More panels",
         "More panels: the plot, the lower panels, the event log.",
-        "View", (".", ">"), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", (".", ">"), in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "events", ("o",), "events", "Open or close the event log",
         "Open or close the event log: connections, changes and warnings with their times.",
-        "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "peer", ("c",), "connect", "Connect to another host",
@@ -281,6 +283,50 @@ ACTIONS: Final = (
         "open", ("enter",), "open", "Open the run",
         "Open the run: plot, results and verdict.",
         "History", in_footer=False, screens=(ScreenKind.HISTORY,),
+    ),
+    Action(
+        "replay", ("space",), "replay", "Replay the run",
+        "Play the run again as it was: gauges, plots and events over time.",
+        "History", screens=(ScreenKind.STORED,),
+    ),
+    Action(
+        "pause_replay", ("space", "p"), "pause", "Pause the replay, or go on",
+        "Pause the replay of a stored run. Press again to go on.",
+        "Replay", screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "play_slower", ("minus", "underscore"), "speed", "Replay slower",
+        "Replay slower. Steps: ¼ ½ 1 2 4 8 16 32 64 times as fast as it was.",
+        "Replay", ("-", "_"), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "play_faster", ("plus", "equals_sign"), "speed", "Replay faster",
+        "Replay faster, by the same steps.",
+        "Replay", ("+", "="), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "jump_back", ("left",), "jump", "Jump 5 seconds back",
+        "Jump 5 seconds of the run back.",
+        "Replay", ("←",), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "jump_on", ("right",), "jump", "Jump 5 seconds on",
+        "Jump 5 seconds of the run on.",
+        "Replay", ("→",), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "play_from_start", ("0", "home"), "start", "Jump to the start",
+        "Jump to the start of the run.",
+        "Replay", ("0", "home"), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "show_result", ("r", "end"), "result", "Jump to the end: the result",
+        "Jump to the end of the run: its result.",
+        "Replay", ("r", "end"), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "leave_replay", ("escape", "q", "ctrl+c"), "back", "Leave the replay",
+        "Leave the replay.", "Replay", ("esc", "q", "^c"), screens=(ScreenKind.REPLAY,),
     ),
     Action(
         "find", ("slash", "f"), "find", "Find runs",

@@ -8,7 +8,7 @@ is limited. The keys that open dialogs and other screens import them: the first 
 import asyncio
 import logging
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -27,11 +27,9 @@ from ..kit.actions import ScreenKind, bindings
 from ..kit.screens.feature_app import app_of
 from ..kit.widgets.key_footer import KeyFooter
 from ..readings.cockpit_snapshot import Phase
-from ..readings.live_readings import LiveReadings
 from ..readings.setting_steps import load_plan
-from ..session.credentials import parse_pasted_key
 from ..session.preferences import Preferences
-from ..session.run_spec import RunSpec, find_initial_preset
+from ..session.run_spec import find_initial_preset
 from .background_tasks import (
     EventArrived,
     FarAnswered,
@@ -43,8 +41,12 @@ from .background_tasks import (
     query_far_end,
 )
 from .cockpit_state import CockpitState, RefreshPacer
-from .run_services import RunServices
 from .setting_actions import SettingActions
+
+if TYPE_CHECKING:
+    from ..readings.live_readings import LiveReadings
+    from ..session.run_spec import RunSpec
+    from .run_services import RunServices
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +70,8 @@ class CockpitScreen(SettingActions):
 
     def __init__(
         self,
-        services: RunServices,
-        spec: RunSpec,
+        services: "RunServices",
+        spec: "RunSpec",
         preferences: Preferences,
         *,
         language: str = "en",
@@ -105,7 +107,7 @@ class CockpitScreen(SettingActions):
         return self.state.phase
 
     @property
-    def readings(self) -> LiveReadings | None:
+    def readings(self) -> "LiveReadings | None":
         """The readings of the current run, or else of the last one."""
         return self.state.readings
 
@@ -191,6 +193,7 @@ class CockpitScreen(SettingActions):
     def _prompt_for_key(self, peer: Peer) -> None:
         """Ask the user for the key of a peer, then query the peer with it."""
         from ..kit.screens.prompts import TextPrompt, validate_key
+        from ..session.credentials import parse_pasted_key
 
         def use_key(text: str | None) -> None:
             if text is not None:
@@ -282,6 +285,8 @@ class CockpitScreen(SettingActions):
             self.notify("Nothing to freeze: no test is running.")
             return
         self.state.is_paused = not self.state.is_paused
+        if self.state.is_paused:
+            self.notify("The test goes on, and is saved. Press p again to follow it.", title="display frozen")
         self.paint()
 
     # Actions of the registry: dialogs and other screens.

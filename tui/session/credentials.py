@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.control.tls import format_fingerprint
 from ...engine.host.saved_files import (
     PRIVATE_FILE_MODE,
     create_private_directory,
@@ -226,6 +225,8 @@ def remember_access(peer: Peer) -> Path:
         raise InvalidKeyError(f"there is no key of {peer} to save")
     path = config_dir() / "keys"
     lines = [line.text for line in _read_lines(path) if line.peer is None or line.peer.identity != peer.identity]
+    from ...engine.control.tls import format_fingerprint  # with asyncio, which a command line does not load
+
     pin = "" if access.fingerprint is None else f" {format_fingerprint(access.fingerprint)}"
     line = f"{peer} {access.key.reveal()}{pin}"
     if _COMMENT.search(line):

@@ -8,7 +8,7 @@ datagrams.
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import UsageError
@@ -16,18 +16,21 @@ from ...engine.model.events import Expectation
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan, Settings
-from ...engine.near.connect import FarEnd, query_ends
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection, select_preset
 from ...presets.catalog import Catalog
 from ...presets.expectation import check_variant, find_expectation, limit_expectation
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate, choose_rate
-from ...presets.verdict import DEFAULT_PASS_PERCENT, LatencyLimit
+from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from .credentials import with_access
 
 _LOOPBACK_NIC: Final = NicInfo("lo", "loopback")
 _LOOPBACK_PRESET: Final = "loopback"
+
+if TYPE_CHECKING:
+    from ...engine.control.handshake import HandshakeResult
+    from ...engine.near.connect import FarEnd
+    from ...presets.verdict import LatencyLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Judging:
     preset: Preset | Catalog | None = None
     variant: Variant = DEFAULT_VARIANT
     pass_percent: float = DEFAULT_PASS_PERCENT
-    latency_limit: LatencyLimit | None = None
+    latency_limit: "LatencyLimit | None" = None
     why: bool = False
     is_rate_expected: bool = False
 
@@ -158,7 +161,7 @@ def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> 
     return PresetSelection(catalog.find(_LOOPBACK_PRESET) if peer.is_loopback else NO_PRESET, "")
 
 
-async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | None) -> PresetSelection:
+async def pick_preset(catalog: Catalog, peer: "FarEnd", line_rate_bit_s: int | None) -> PresetSelection:
     """Return the preset for the link to a peer, after a query of both ends' interfaces.
 
     Raises PeerError if the peer does not answer, and PlanError if the line rate must be given.
@@ -166,7 +169,7 @@ async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | Non
     # The far end is not started yet, and will use the same interface.
     if isinstance(peer, Peer) and peer.is_loopback:
         return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, line_rate_bit_s=line_rate_bit_s)
-    ends = await query_ends(with_access(peer) if isinstance(peer, Peer) else peer)
+    ends = await _query_ends(peer)
     is_far_unknown = isinstance(peer, Peer) and why_unavailable(peer, Feature.FAR_HOST) is not None
     return select_preset(
         catalog,
@@ -177,7 +180,7 @@ async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | Non
     )
 
 
-async def complete_spec(spec: RunSpec, far: FarEnd) -> RunSpec:
+async def complete_spec(spec: RunSpec, far: "FarEnd") -> RunSpec:
     """Return a run with its preset and its rate of datagrams, and with notices about what was not typed.
 
     From a catalog it takes the preset that fits the interfaces of both ends. A search has its rate already.
@@ -206,7 +209,7 @@ def _with_selection(spec: RunSpec, selection: PresetSelection) -> RunSpec:
     return replace(spec, judging=judging).with_notices(*notices)
 
 
-async def _with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
+async def _with_sending_rate(spec: RunSpec, far: "FarEnd") -> RunSpec:
     """Return a run of datagrams with its rate. The expected one depends on the IP version of a connection."""
     plan, rate, judging = spec.plan, spec.sending_rate, spec.judging
     if not plan.workload.is_datagram or plan.settings.searches_rate:
@@ -214,8 +217,16 @@ async def _with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
     is_expected = judging.chosen is not None and (rate is None or rate == "expected")
     # A far end that is not started yet has no connection, and loopback the default version.
     is_known = is_expected and not (isinstance(far, Peer) and far.is_loopback)
-    ends = await query_ends(with_access(far) if isinstance(far, Peer) else far) if is_known else None
+    ends = await _query_ends(far) if is_known else None
     find = partial(judging.expect, plan, ip_version=None if ends is None else ends.ip_version)
     settings, notice = choose_rate(plan.settings, rate, find, judging.preset_id)
     paced = replace(spec, plan=replace(plan, settings=settings))
     return paced.with_notices(notice) if notice else paced
+
+
+async def _query_ends(far: "FarEnd") -> "HandshakeResult":
+    """Return the descriptions of both ends. The engine is imported late: the app's first frame does not need it."""
+    from ...engine.near.connect import query_ends
+    from .credentials import with_access
+
+    return await query_ends(with_access(far) if isinstance(far, Peer) else far)

@@ -33,6 +33,7 @@ LAST: Final = "last"
 """In place of the id of a run: the one that was saved last."""
 _NAMES_IN_ERROR: Final = 5
 _NEWEST: Final = 3
+_LAST: Final = "last"
 
 T = TypeVar("T")
 _NO_HOME: Final = Path(os.devnull, "no-home-directory")

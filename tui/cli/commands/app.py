@@ -5,13 +5,14 @@ from typing import Final
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
+from ....engine.model.shell_commands import shell_command
 from ...words.parsing import resolve_language
 from ..click_extension import argument, group, setting_option
 from ..completion import complete_preset
 from ..options import PlanOptions, json_flag, lang_option, redact_flag
 from ..output import keep_log_off_screen, print_stderr
 from ..peer_options import PEER_HELP, FarEndOptions
-from ..web.browser_page import end_with_server, has_screen
+from ..web.browser_page import end_with_server, has_screen, is_dumb_terminal
 
 _APP_TEST_S: Final = "30"
 _LOOPBACK_TEST_S: Final = "5"
@@ -38,6 +39,9 @@ def open_app(options: AppOptions) -> int:
     """
     peer, far_end, rate = options.peer, options.far_end, options.plan.sending_rate()
     is_app = has_screen() and not options.as_json
+    if is_dumb_terminal() and not options.as_json:
+        instead = shell_command("linkgauge", "run", peer or LOOPBACK.host)
+        raise UsageError(f"this terminal (TERM=dumb) cannot show the app; without it: {instead}")
     plan = options.plan.to_plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
     far_peer = far_end.ssh.apply_to(far_end.access.limit_ip(LOOPBACK)) if peer is None else far_end.find_peer(peer)
     language = resolve_language(options.lang)
@@ -48,8 +52,6 @@ def open_app(options: AppOptions) -> int:
         end_with_server()
         return run_app(far_peer, options.preset, language, plan, rate)
     if peer is not None:
-        from ....engine.model.shell_commands import shell_command
-
         check, run = (shell_command("linkgauge", command, peer) for command in ("check", "run"))
         raise UsageError(f"the app needs a terminal; without one: {check}, or {run}")
     from ...session.run_spec import Judging, Outputs, RunSpec, find_preset

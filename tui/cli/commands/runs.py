@@ -1,4 +1,4 @@
-"""`linkgauge runs`: list, show, compare, label, export, delete and prune the runs of the run log."""
+"""`linkgauge runs`: list, show, replay, compare, label, export, delete and prune the runs of the run log."""
 
 import sys
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ....engine.model.errors import UsageError
+from ....engine.model.errors import PlanError, UsageError
 from ...session.storage import find_run, open_run_list
 from ...words.redaction import REDACTION
 from ..click_extension import DefaultGroup, argument, flag, option
@@ -22,10 +22,12 @@ from ..output import (
     emit_line,
     emit_lines,
     emit_rich,
+    keep_log_off_screen,
     print_stderr,
     terminal_width,
     write_csv_file,
 )
+from ..web.browser_page import end_with_server, has_screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from ....engine.results.run_log import RunLog, RunRecord
     from ...session.pruning import PrunePlan
 
+_SPEEDS: Final = (0.1, 100.0)
 _RUNS_HELP: Final = "Ids of runs, their beginnings, or last; the others are compared with the first."
 
 
@@ -136,6 +139,33 @@ def show_run(options: ShowOptions) -> int:
             if outcome.document[name]:
                 emit_line(f"  {name:<7}  {sanitize(outcome.document[name])}")
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions(RunOptions):
+    """A run, and how fast it is played."""
+
+    speed: float = option(
+        "", "How many times as fast as it was: 0.1 to 100.", metavar="TIMES", default=1.0, shown="1"
+    )
+
+
+def replay_run(options: ReplayOptions) -> int:
+    """Play a run again in the app: gauges, plots and events over time, and its result at the end.
+
+    Space pauses, + and - change the speed, arrows jump 5 seconds, 0 and r jump to the start and to the result.
+    """
+    if not _SPEEDS[0] <= options.speed <= _SPEEDS[1]:
+        raise PlanError("speed", f"{options.speed:g}", f"give {_SPEEDS[0]:g} to {_SPEEDS[1]:g}")
+    if not has_screen():
+        raise UsageError("a replay needs a terminal; without one: linkgauge runs show ID")
+    with open_run_list() as log:
+        run_id = find_run(log, options.run).run_id
+        from ..terminal_app import run_replay
+
+        keep_log_off_screen()
+        end_with_server()
+        return run_replay(run_id, log, options.speed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,10 +516,11 @@ def _export_rows(log: "RunLog", rows: "Iterable[RunRecord]", path: Path | None) 
 
 RUNS: Final = DefaultGroup(
     "runs",
-    "List, show, compare, label, export, delete and prune saved runs.",
+    "List, show, replay, compare, label, export, delete and prune saved runs.",
     {
         "list": list_runs,
         "show": show_run,
+        "replay": replay_run,
         "compare": compare_runs,
         "label": label_run,
         "note": note_run,

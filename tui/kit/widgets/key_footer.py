@@ -15,7 +15,19 @@ from ..drawing.styles import KEY, MUTED
 
 # Actions that the user needs at every width.
 _FIRST: Final = frozenset(
-    {"toggle_run", "go_on", "copy", "help", "back", "leave", "finish", "leave_mesh", "leave_watch"}
+    {
+        "toggle_run",
+        "go_on",
+        "copy",
+        "help",
+        "back",
+        "leave",
+        "finish",
+        "leave_mesh",
+        "leave_watch",
+        "leave_replay",
+        "pause_replay",
+    }
 )
 # The settings bar shows the keys of these.
 _SETTINGS: Final = frozenset(

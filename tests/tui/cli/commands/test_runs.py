@@ -195,3 +195,18 @@ def test_an_export_has_a_row_for_each_run_of_a_peer_since_a_time(
     assert run_command_line(["runs", "export", "--since", "soon"]) == 2
     assert "give an age or a date: 7d, 12h or 2026-11-21" in capsys.readouterr().err
     assert run_command_line(["runs", "export", first, "--peer", "db"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("last",), "a replay needs a terminal; without one: linkgauge runs show ID"),
+        (("last", "--speed", "0"), "0.1 to 100"),
+    ],
+)
+def test_a_replay_that_cannot_be_shown_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
+) -> None:
+    """With what to do instead."""
+    assert run_command_line(["runs", "replay", *arguments]) == 2
+    assert words in capsys.readouterr().err
