@@ -1,12 +1,11 @@
 """The preset and the pass mark of a test: as typed, as in the user's settings, or by both ends' interfaces."""
 
-from ...engine.model.errors import UsageError
 from ...presets.auto_select import AUTO
 from ...presets.catalog import Catalog
 from ...presets.expectation import check_variant
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ...presets.wire import DEFAULT_VARIANT, Variant
+from ...presets.wire import Variant
 from ..session.preferences import FILE_NAME, read_preferences
 from ..session.storage import config_dir
 from ..session.user_presets import load_presets, problem_lines
@@ -42,10 +41,6 @@ def find_preset(preset_id: str | None, catalog: Catalog | None = None) -> Preset
 
 
 def check_link_options(preset: Preset | Catalog | None, variant: Variant) -> None:
-    """Raise UsageError for link options without a preset, PlanError for impossible ones."""
-    if preset is None and variant != DEFAULT_VARIANT:
-        raise UsageError(
-            f"link options ({variant.description}) need a preset; give --preset auto, or a preset's id"
-        )
-    if isinstance(preset, Preset):
+    """Raise PlanError for link options without a preset, and for impossible ones."""
+    if not isinstance(preset, Catalog):
         check_variant(preset, variant)

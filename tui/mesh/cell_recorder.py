@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from ...engine.model.errors import DecodeError, LinkgaugeError, UnknownLineRate
+from ...engine.model.errors import DecodeError, LinkgaugeError
 from ...engine.model.events import Event, Started
 from ...engine.model.serialization import decode, encode
 from ...engine.results.meter import Meter
@@ -78,7 +78,7 @@ class CellRecorder:
         recorder = RunRecorder(
             LiveDiagnosis(
                 Meter(),
-                None if preset is None else link_evidence(preset, variant.over_ip(started.ip_version)),
+                None if preset is None else link_evidence(preset, variant),
                 pass_percent=self._judging.pass_percent,
             ),
             log=self._log,
@@ -96,22 +96,18 @@ class CellRecorder:
         return ended.is_isolated and self._plan.mode is not MeshMode.ISOLATED
 
     def _choose(self, started: Started) -> tuple[Preset | None, Variant]:
+        """Return the preset of a run, and the link options for its IP version; None without an expected rate."""
         preset, variant = self._judging.preset, self._judging.variant
-        if not isinstance(preset, Catalog):
-            return preset, variant
         try:
-            selection = select_preset(
-                preset, started.near.nic, started.far.nic, line_rate_bit_s=variant.line_rate_bit_s
-            )
-        except UnknownLineRate as error:
-            self._note(f"no expected rate: {error.reason}; give --preset ID")
-            return None, DEFAULT_VARIANT
+            if isinstance(preset, Catalog):
+                selection = select_preset(preset, started.near.nic, started.far.nic, requested=variant)
+                for notice in selection.notices if selection.chosen is None else selection.warnings:
+                    self._note(notice)
+                preset, variant = selection.chosen, selection.variant
+            return preset, variant.over_ip(started.ip_version) if preset is not None else variant
         except LinkgaugeError as error:
             self._note(f"no expected rate: {error}")
             return None, DEFAULT_VARIANT
-        for warning in selection.warnings:
-            self._note(warning)
-        return selection.preset, selection.adapt(variant)
 
     def _note(self, text: str) -> None:
         if text not in self.notices:
@@ -142,6 +138,5 @@ def _with_expectation(started: Started, preset: Preset | None, variant: Variant)
     plan = started.plan
     if preset is None or not plan.has_documented_transactions:
         return started
-    variant = variant.over_ip(started.ip_version)
     expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
     return replace(started, expectation=limit_expectation(expectation, plan.rate_bit_s))

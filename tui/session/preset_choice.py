@@ -11,8 +11,9 @@ from ...engine.model.plan import Settings
 from ...engine.near.connect import FarEnd, query_ends
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection, select_preset
 from ...presets.catalog import Catalog
-from ...presets.expectation import check_variant, find_expectation
+from ...presets.expectation import find_expectation
 from ...presets.sending_rate import choose_rate
+from ...presets.wire import DEFAULT_VARIANT, Variant
 from .credentials import with_access
 from .run_spec import RunSpec
 
@@ -20,39 +21,30 @@ _LOOPBACK_NIC: Final = NicInfo("lo", "loopback")
 _LOOPBACK_PRESET: Final = "loopback"
 
 
-async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | None) -> PresetSelection:
-    """Return the preset for the link to a peer, after a query of both ends' interfaces.
+async def pick_preset(catalog: Catalog, peer: FarEnd, requested: Variant = DEFAULT_VARIANT) -> PresetSelection:
+    """Return the preset for the link to a peer with the requested options, after a query of both ends' interfaces.
 
-    Raises PeerError if the peer does not answer, and PlanError if the line rate must be given.
+    Raises PeerError if the peer does not answer, and PlanError for options that the link cannot have.
     """
     # The far end is not started yet, and will use the same interface.
     if isinstance(peer, Peer) and peer.is_loopback:
-        return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, line_rate_bit_s=line_rate_bit_s)
+        return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, requested=requested)
     ends = await query_ends(with_access(peer) if isinstance(peer, Peer) else peer)
     is_far_unknown = isinstance(peer, Peer) and why_unavailable(peer, Feature.FAR_HOST) is not None
-    return select_preset(
-        catalog,
-        ends.near.nic,
-        ends.far.nic,
-        line_rate_bit_s=line_rate_bit_s,
-        is_far_unknown=is_far_unknown,
-    )
+    return select_preset(catalog, ends.near.nic, ends.far.nic, requested=requested, is_far_unknown=is_far_unknown)
 
 
 async def choose_preset(spec: RunSpec, far: FarEnd) -> RunSpec:
-    """Return the run with its preset; from a catalog the one that fits the interfaces of both ends."""
-    judging, variant = spec.judging, spec.judging.variant
+    """Return the run with its preset; from a catalog the one that fits the interfaces of both ends, if any does.
+
+    Without one the run measures, and a notice says why its rate is not judged.
+    """
+    judging = spec.judging
     if not isinstance(judging.preset, Catalog):
         return spec
-    selection = await pick_preset(judging.preset, far, variant.line_rate_bit_s)
-    notices = selection_notices(selection)
-    adapted = selection.adapt(variant)
-    if selection.has_line:
-        check_variant(selection.preset, adapted)
-    elif unused := replace(variant, line_rate_bit_s=None).description:  # the warnings cover the line rate
-        notices.append(f"{unused}: not used, {selection.preset.id} has no line")
-    judging = replace(judging, preset=selection.preset, variant=adapted)
-    return replace(spec, judging=judging).with_notices(*notices)
+    selection = await pick_preset(judging.preset, far, judging.variant)
+    judging = replace(judging, preset=selection.chosen, variant=selection.variant)
+    return replace(spec, judging=judging).with_notices(*selection.notices)
 
 
 async def with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
@@ -93,8 +85,3 @@ def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> 
     if preset_id not in {None, AUTO}:
         return PresetSelection(catalog.find(preset_id or ""), "")
     return PresetSelection(catalog.find(_LOOPBACK_PRESET) if peer.is_loopback else NO_PRESET, "")
-
-
-def selection_notices(selection: PresetSelection) -> list[str]:
-    """Return the reason for a selected preset, and its warnings."""
-    return [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.errors import PlanError, UnknownPreset, UsageError
+from linkgauge.engine.model.errors import PlanError, UnknownPreset
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
 from linkgauge.tui.cli.preset_option import (
@@ -33,7 +33,7 @@ def test_link_options_without_a_preset_or_against_its_framing_are_refused() -> N
     """Before anything is opened."""
     check_link_options(None, DEFAULT_VARIANT)
     check_link_options(CATALOG, Variant(vlan_tags=1))
-    with pytest.raises(UsageError, match="--preset auto"):
+    with pytest.raises(PlanError, match="--preset auto"):
         check_link_options(None, Variant(vlan_tags=1))
     with pytest.raises(PlanError, match="VLAN"):
         check_link_options(CATALOG.find("atm155-9180"), Variant(vlan_tags=1))

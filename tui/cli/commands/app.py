@@ -10,7 +10,7 @@ from ..click_extension import argument, group, option
 from ..completion import complete_preset
 from ..options import PlanOptions, json_flag, lang_option
 from ..output import keep_log_off_screen
-from ..peer_options import PEER_HELP, FarEndOptions
+from ..peer_options import PEER_HELP, PEER_VARIABLE, FarEndOptions, named_peer
 from ..web.browser_page import end_with_server, has_screen
 
 _APP_TEST_S: Final = "30"
@@ -21,7 +21,7 @@ _LOOPBACK_TEST_S: Final = "5"
 class AppOptions:
     """The options that the app opens with."""
 
-    peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown="loopback")
+    peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown=f"{PEER_VARIABLE}, else loopback")
     preset: str | None = option("", "Preset to compare with.", metavar="ID", shown="auto", complete=complete_preset)
     lang: str | None = lang_option()
     plan: PlanOptions = group(PlanOptions)
@@ -35,7 +35,7 @@ def open_app(options: AppOptions) -> int:
     Its keys change everything that these options begin with. Without a terminal and without a PEER, it tests this
     machine's loopback for 5 s instead.
     """
-    peer, far_end, rate = options.peer, options.far_end, options.plan.sending_rate()
+    peer, far_end, rate = named_peer(options.peer), options.far_end, options.plan.sending_rate()
     is_app = has_screen() and not options.as_json
     plan = options.plan.to_plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
     far_peer = far_end.ssh.apply_to(far_end.access.limit_ip(LOOPBACK)) if peer is None else far_end.find_peer(peer)

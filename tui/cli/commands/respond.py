@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from ..click_extension import argument, group
+from ..click_extension import group
 from ..latency_options import LatencyOptions, LoadOptions, check_measurable
-from ..options import ResultOptions
-from ..peer_options import FarEndOptions
+from ..options import LinkOptions, ResultOptions
+from ..peer_options import FarEndOptions, TargetOptions
 from ..turn_options import TurnOptions
 
 
@@ -13,10 +13,11 @@ from ..turn_options import TurnOptions
 class RespondOptions:
     """A responsiveness test, and where its results go."""
 
-    peer: str = argument("PEER", "HOST[:PORT], ssh://[USER@]HOST[:PORT], or loopback.")
+    target: TargetOptions = group(TargetOptions)
     load: LoadOptions = group(LoadOptions)
     turn: TurnOptions = group(TurnOptions)
     latency: LatencyOptions = group(LatencyOptions)
+    link: LinkOptions = group(LinkOptions)
     far_end: FarEndOptions = group(FarEndOptions)
     output: ResultOptions = group(ResultOptions)
 
@@ -28,9 +29,13 @@ def respond(options: RespondOptions) -> int:
     are steady: 25 s at most. Without --max-rise or --grade nothing is judged.
     """
     from ...session.run_spec import Judging, RunSpec
+    from ..preset_option import check_link_options, find_preset
     from ..runners.run_test import run_test
 
+    target, variant = options.target.find("respond"), options.link.to_variant()
     plan, limit = options.turn.apply_to(options.load.to_plan()), options.latency.limit()
-    peer, output = options.far_end.find_peer(options.peer), options.output
+    peer, output = options.far_end.find_peer(target.peer), options.output
     check_measurable(peer, "latency under load")
-    return run_test(RunSpec(plan, peer, Judging(latency_limit=limit), output.to_record(), output.to_outputs()))
+    judging = Judging(find_preset(target.preset), variant, latency_limit=limit)
+    check_link_options(judging.preset, variant)
+    return run_test(RunSpec(plan, peer, judging, output.to_record(), output.to_outputs()))

@@ -57,7 +57,7 @@ def _check_words(program: Any, arguments: tuple[str, ...]) -> None:
     if name != "watch":
         return
     given = {each for each in context.params if context.get_parameter_source(each).name == "COMMANDLINE"}
-    if given != {"target", "follow"} or read_target(context.params["target"], load_catalog_with_warnings()) is None:
+    if given != {"first", "follow"} or read_target(context.params["first"], load_catalog_with_warnings()) is None:
         raise UsageError(
             "a watch is shown here and carried out elsewhere: linkgauge web -- watch FILE.toml --follow"
         )
