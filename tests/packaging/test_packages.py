@@ -76,7 +76,7 @@ def test_the_sdist_has_what_packagers_need(sdist: Path) -> None:
 
 @pytest.mark.parametrize("package", ["wheel", pytest.param("sdist", marks=pytest.mark.every)])
 def test_an_installed_package_measures(
-    request: pytest.FixtureRequest, install: Callable[[Path], Any], tmp_path: Path, package: str
+    request: pytest.FixtureRequest, install: Callable[..., Any], tmp_path: Path, package: str
 ) -> None:
     """The command is there; an endpoint and a check of it work, each in a process of its own."""
     installed = (
