@@ -3,13 +3,12 @@
 import shlex
 import subprocess
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .conftest import DEADLINE_S, ROOT
+from .conftest import DEADLINE_S, ROOT, Installed, install, make_once
 
 pytestmark = pytest.mark.timeout(200)
 EXTRAS = tuple(
@@ -39,13 +38,13 @@ for each in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
 """
 
 
-@pytest.fixture(scope="module")
-def bare(wheel: Path, install: Callable[..., Any]) -> Any:
+@pytest.fixture(scope="session")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """Give an environment with linkgauge and what it always needs."""
-    return install(wheel, extras=())
+    return Installed(make_once(tmp_path_factory, "bare", lambda prefix: install(prefix, wheel, extras=())))
 
 
-def carry_out(command: list[Any], installed: Any, home: Path) -> subprocess.CompletedProcess[str]:
+def carry_out(command: list[Any], installed: Installed, home: Path) -> subprocess.CompletedProcess[str]:
     """Carry a command out as the user of an environment."""
     return subprocess.run(
         command, cwd=home, env=installed.environment(home), stdin=subprocess.DEVNULL,
@@ -55,7 +54,7 @@ def carry_out(command: list[Any], installed: Any, home: Path) -> subprocess.Comp
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_a_command_without_its_packages_prints_the_command_that_installs_them(
-    bare: Any, wheel: Path, tmp_path: Path, extra: str
+    bare: Installed, wheel: Path, tmp_path: Path, extra: str
 ) -> None:
     """For this copy: with the Python that runs it, and from where it was installed."""
     for name in ("users", "key"):
@@ -71,11 +70,9 @@ def test_a_command_without_its_packages_prints_the_command_that_installs_them(
 
 
 @pytest.mark.parametrize("extra", [pytest.param(each, marks=pytest.mark.every) for each in EXTRAS])
-def test_an_extra_brings_every_package_that_its_feature_imports(
-    wheel: Path, install: Callable[..., Any], tmp_path: Path, extra: str
-) -> None:
+def test_an_extra_brings_every_package_that_its_feature_imports(wheel: Path, tmp_path: Path, extra: str) -> None:
     """And nothing is missing that only the tests' own environment has."""
-    installed = install(wheel, extras=(extra,))
+    installed = install(tmp_path / "prefix", wheel, extras=(extra,))
     python = installed.prefix / "bin" / "python"
     done = carry_out([python, "-P", "-c", IMPORT_ALL, FEATURES[extra]], installed, tmp_path)
     assert done.returncode == 0, done.stderr

@@ -15,7 +15,7 @@ from ...engine.results.summary import Summary
 from ...presets.auto_select import PresetSelection
 from ...presets.preset import Preset
 from ..kit.screens.base_screen import internal_error_text
-from ..readings.instrument_values import RunProblem
+from ..readings.cockpit_snapshot import RunProblem
 from ..session.run_session import RunSession
 from .run_services import RunServices
 

@@ -121,6 +121,11 @@ def test_a_peer_has_the_link_options_of_the_command_line() -> None:
             "[notify]\nwebhook = 'ftp://a'\n" + PEER,
             "notify.webhook 'ftp://a' is invalid; give an http://",
         ),
+        ("[notify]\nemail = ['ops']\n" + PEER, "notify.email 'ops' is invalid; give addresses"),
+        ("[notify]\nquiet = '22-7'\n" + PEER, "notify.quiet '22-7' is invalid; give two times"),
+        ("[notify]\nformat = 'slack'\n" + PEER, "notify.format given is invalid; give the webhook as well"),
+        ("[notify]\nformat = 'teams'\n" + PEER, "notify.format 'teams' is invalid; give json, slack"),
+        ("[notify]\nrepeat = '1s'\n" + PEER, "notify.repeat 1 s is invalid; give 1 minute"),
         ("[notify]\nwebhok = 'http://a'\n" + PEER, "notify.webhok is not known; did you mean webhook?"),
     ],
 )
