@@ -92,7 +92,7 @@ from linkgauge.watch.events import (
     WatchEvent,
     WatchStarted,
 )
-from linkgauge.watch.peer_status import PeerStatus, advance
+from linkgauge.watch.watch_state import PeerStatus, advance
 
 _MUX_HEADER: Final = struct.Struct(">II")
 _KEY: Final = "k" * 22

@@ -22,7 +22,7 @@ from linkgauge.presets.preset import Preset
 from linkgauge.tui.app.app import LinkgaugeApp
 from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from linkgauge.tui.kit.widgets.typed_input import Debounce
-from linkgauge.tui.run.run_services import RunServices
+from linkgauge.tui.run.run_services import RunServices, default_variant
 from linkgauge.tui.session.preferences import LoadedPreferences, Preferences, save_preferences
 from linkgauge.tui.session.run_spec import Judging, RunSpec
 from textual.app import App
@@ -107,6 +107,7 @@ class ScriptedServices:
         self.selection: PresetSelection | None = None
         self.now_ns = 0
         self.on_start: Callable[[ScriptedRun], None] = lambda _script: None
+        self.variant_of = default_variant
 
     @property
     def script(self) -> ScriptedRun:
@@ -114,15 +115,13 @@ class ScriptedServices:
         return self.scripts[-1]
 
     @asynccontextmanager
-    async def start_run(
-        self, plan: Plan, preset: Preset, peer: Peer, **_of_sweep: Any
-    ) -> AsyncGenerator[ScriptedRun]:
+    async def start_run(self, spec: RunSpec) -> AsyncGenerator[ScriptedRun]:
         """Open a run, or refuse it."""
         if self.refusal is not None:
             raise self.refusal
-        script = ScriptedRun(preset, plan)
+        script = ScriptedRun(spec.judging.chosen or NO_PRESET, spec.plan)
         self.scripts.append(script)
-        script.start(peer)
+        script.start(spec.peer)
         self.on_start(script)
         try:
             yield script

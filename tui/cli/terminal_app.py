@@ -20,9 +20,8 @@ from ...engine.model.plan import Plan
 from ...engine.near.connect import query_host_info
 from ...engine.results.run_log import RunLog
 from ...engine.workers.fork_client import ForkServerLease
-from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection
+from ...presets.auto_select import AUTO, PresetSelection
 from ...presets.catalog import Catalog
-from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
@@ -33,12 +32,11 @@ from ..kit.screens.feature_app import StoredServices
 from ..run.run_services import RunServices
 from ..session.credentials import remember_access
 from ..session.preferences import read_preferences, save_preferences
-from ..session.preset_choice import find_initial_preset, pick_preset
 from ..session.pruning import thin_old_runs
 from ..session.run_exports import ExportFormat, export_runs
 from ..session.run_recorder import Outcome
 from ..session.run_session import RunSession, open_run_session
-from ..session.run_spec import Judging, Record, RunSpec
+from ..session.run_spec import Judging, RunSpec, find_initial_preset, pick_preset
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
 from ..words.summary import headline
@@ -75,40 +73,13 @@ class AppBackend:
         self._idle.set()
 
     @asynccontextmanager
-    async def start_run(
-        self,
-        plan: Plan,
-        preset: Preset | None,
-        peer: Peer,
-        *,
-        group: str | None = None,
-        variant: Variant | None = None,
-    ) -> AsyncGenerator[RunSession]:
-        """Open a run for the time of the context.
-
-        Args:
-            plan: the plan of the run.
-            preset: the preset for its verdict, if any.
-            peer: the far end.
-            group: the sweep that the run is part of, if any.
-            variant: the options of the preset's link; None for those that were selected with it.
-
-        Raises:
-            LinkgaugeError: the far end cannot be reached or refuses the run.
-        """
+    async def start_run(self, spec: RunSpec) -> AsyncGenerator[RunSession]:
+        """Open a run for the time of the context. Raises LinkgaugeError if the far end cannot be used."""
         self._idle.clear()
         try:
-            far = await self._far_ends.get_far_end(peer)
-            spec = RunSpec(
-                plan,
-                peer,
-                Judging(
-                    preset=None if preset is NO_PRESET else preset,
-                    variant=variant or self.variant_of(None if preset is None else preset.id),
-                ),
-                Record(group=group, notices=tuple(self._notices)),
-            )
-            async with open_run_session(spec, log=self._log, far_end=far) as self._run:
+            far = await self._far_ends.get_far_end(spec.peer)
+            told = spec.with_notices(*self._notices)
+            async with open_run_session(told, log=self._log, far_end=far) as self._run:
                 yield self._run
         finally:
             if self._run is not None:

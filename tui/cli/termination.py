@@ -9,7 +9,7 @@ import logging
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Any, Final
 
 from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import LinkgaugeError
@@ -60,39 +60,42 @@ def handle_signals(receive: Callable[[signal.Signals], object], *, draws: bool =
             signal.signal(number, signal.SIG_IGN)
 
 
-class StoppableRun(Protocol):
-    """A run that a signal can stop."""
-
-    def stop(self, reason: Reason, detail: str = "") -> None:
-        """Begin to end the run in order."""
-        ...
-
-
 def interruption(number: signal.Signals) -> tuple[Reason, str]:
     """Return the reason for the end of a run that a signal interrupts, and its detail."""
     return Reason.INTERRUPTED, f"interrupted by {number.name}"
 
 
 class RunStopper:
-    """Stops the current run in order at the first signal; cancels the current task at any other.
+    """Stops the current run in order at the first signal; cancels the task at any other.
 
-    Set `run` while one is in progress. Pass `receive` to `handle_signals`. `received` counts the signals, and
+    Set `stop` while a run is in progress: it begins to end the run in order. `received` counts the signals, and
     `first` is the first of them.
     """
 
     def __init__(self, explain: Callable[[signal.Signals], tuple[Reason, str]] = interruption) -> None:
-        self.run: StoppableRun | None = None
+        self.stop: Callable[[Reason, str], object] | None = None
         self.received = 0
         self.first: signal.Signals | None = None
         self._explain = explain
+        self._task: asyncio.Task[Any] | None = None
+
+    @contextmanager
+    def in_force(self) -> Generator[None]:
+        """Take the signals of this task until the context ends. A signal may end it."""
         self._task = asyncio.current_task()
+        with handle_signals(self.receive):
+            try:
+                yield
+            except asyncio.CancelledError:
+                if not self.received:
+                    raise
 
     def receive(self, number: signal.Signals) -> None:
         """Take a signal."""
         self.received += 1
         self.first = self.first or number
-        if self.run is not None and self.received == 1:
-            self.run.stop(*self._explain(number))
+        if self.stop is not None and self.received == 1:
+            self.stop(*self._explain(number))
         elif self._task is not None:
             self._task.cancel()
 

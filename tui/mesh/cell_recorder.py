@@ -11,7 +11,6 @@ from typing import Final, Self
 from ...engine.model.errors import DecodeError, LinkgaugeError
 from ...engine.model.events import Event, Started
 from ...engine.model.serialization import decode, encode
-from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import RunResult
 from ...mesh.events import CellEnded, CellFailure, FailureCode
@@ -19,11 +18,7 @@ from ...mesh.figures import CellFigure
 from ...mesh.plan import Cell, MeshMode, MeshPlan
 from ...presets.auto_select import select_preset
 from ...presets.catalog import Catalog
-from ...presets.diagnosis.evidence import link_evidence
-from ...presets.diagnosis.live import LiveDiagnosis
-from ...presets.expectation import find_expectation, limit_expectation
-from ...presets.preset import Preset
-from ...presets.wire import DEFAULT_VARIANT, Variant
+from ...presets.wire import DEFAULT_VARIANT
 from ..session.run_recorder import RunRecorder
 from ..session.run_spec import Judging, Record
 
@@ -59,7 +54,7 @@ class CellRecorder:
 
     def __init__(self, plan: MeshPlan, judging: Judging, log: RunLog | None) -> None:
         self._plan = plan
-        self._judging = judging
+        self._judging = replace(judging, is_rate_expected=True)
         self._log = log
         self.notices: list[str] = []
         """The reasons why runs have no preset, and the warnings about the chosen presets; each once."""
@@ -73,16 +68,13 @@ class CellRecorder:
             return self._record(ended, ended.events[0])
 
     def _record(self, ended: CellEnded, started: Started) -> CellFigure:
-        preset, variant = self._choose(started)
-        events: tuple[Event, ...] = (_with_expectation(started, preset, variant), *ended.events[1:])
+        judging, plan = self._choose(started), started.plan
+        expectation = judging.expect(plan, plan.settings, ip_version=started.ip_version)
+        events: tuple[Event, ...] = (replace(started, expectation=expectation), *ended.events[1:])
         recorder = RunRecorder(
-            LiveDiagnosis(
-                Meter(),
-                None if preset is None else link_evidence(preset, variant),
-                pass_percent=self._judging.pass_percent,
-            ),
+            judging,
+            started.ip_version,
             log=self._log,
-            preset_id=None if preset is None else preset.id,
             peer=started.peer,
             record=Record(label=f"{ended.cell.sender} to {ended.cell.receiver}", group=self._plan.group),
         )
@@ -95,19 +87,22 @@ class CellRecorder:
         """Return whether a cell was measured once more, alone."""
         return ended.is_isolated and self._plan.mode is not MeshMode.ISOLATED
 
-    def _choose(self, started: Started) -> tuple[Preset | None, Variant]:
-        """Return the preset of a run, and the link options for its IP version; None without an expected rate."""
-        preset, variant = self._judging.preset, self._judging.variant
+    def _choose(self, started: Started) -> Judging:
+        """Return how a cell is judged: with the preset for the interfaces that both hosts report, if they tell."""
+        judging = self._judging
         try:
-            if isinstance(preset, Catalog):
-                selection = select_preset(preset, started.near.nic, started.far.nic, requested=variant)
+            if isinstance(judging.preset, Catalog):
+                selection = select_preset(
+                    judging.preset, started.near.nic, started.far.nic, requested=judging.variant
+                )
                 for notice in selection.notices if selection.chosen is None else selection.warnings:
                     self._note(notice)
-                preset, variant = selection.chosen, selection.variant
-            return preset, variant.over_ip(started.ip_version) if preset is not None else variant
+                judging = replace(judging, preset=selection.chosen, variant=selection.variant)
+            judging.variant.over_ip(started.ip_version)
         except LinkgaugeError as error:
             self._note(f"no expected rate: {error}")
-            return None, DEFAULT_VARIANT
+            return replace(judging, preset=None, variant=DEFAULT_VARIANT)
+        return judging
 
     def _note(self, text: str) -> None:
         if text not in self.notices:
@@ -132,11 +127,3 @@ def figure_of_run(cell: Cell, run_id: str, run: RunResult, failure: CellFailure 
         loss=run.loss,
         why=next((code for code in run.why if code != _AT_EXPECTED), None),
     )
-
-
-def _with_expectation(started: Started, preset: Preset | None, variant: Variant) -> Started:
-    plan = started.plan
-    if preset is None or not plan.has_documented_transactions:
-        return started
-    expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
-    return replace(started, expectation=limit_expectation(expectation, plan.rate_bit_s))

@@ -12,11 +12,12 @@ from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
 from ...engine.results.summary import Summary
-from ...presets.auto_select import PresetSelection
+from ...presets.auto_select import NO_PRESET, PresetSelection
 from ...presets.preset import Preset
 from ..kit.screens.base_screen import internal_error_text
 from ..readings.cockpit_snapshot import RunProblem
 from ..session.run_session import RunSession
+from ..session.run_spec import Judging, RunSpec
 from .run_services import RunServices
 
 
@@ -111,7 +112,8 @@ async def follow_run(services: RunServices, plan: Plan, preset: Preset, peer: Pe
         post: Called with each message, on the event loop.
     """
     try:
-        async with services.start_run(plan, preset, peer) as run:
+        judging = Judging(None if preset is NO_PRESET else preset, services.variant_of(preset.id))
+        async with services.start_run(RunSpec(plan, peer, judging)) as run:
             run.meter.has_traces = True
             post(RunOpened(run))
             async for event in run:

@@ -31,8 +31,7 @@ from ..readings.live_readings import LiveReadings
 from ..readings.setting_steps import load_plan
 from ..session.credentials import parse_pasted_key
 from ..session.preferences import Preferences
-from ..session.preset_choice import find_initial_preset
-from ..session.run_spec import RunSpec
+from ..session.run_spec import RunSpec, find_initial_preset
 from .background_tasks import (
     EventArrived,
     FarAnswered,

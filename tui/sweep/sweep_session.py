@@ -21,11 +21,13 @@ from ...engine.results.confidence import SERIES_INTERVAL_NS
 from ...engine.results.meter import replay
 from ...engine.results.run_log import RunLog, RunRecord, new_run_id
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
+from ...presets.auto_select import NO_PRESET
 from ...presets.catalog import Catalog
 from ...presets.preset import DocumentSweep, Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..session.run_exports import check_report_path, generate_report
 from ..session.run_session import RunSession, StartRun
+from ..session.run_spec import Judging, Record, RunSpec
 from ..session.storage import DefinitionStore
 from ..words import parsing
 
@@ -230,7 +232,8 @@ class StoredSweeps:
     ) -> AbstractAsyncContextManager[RunSession]:
         """Return the context of a point's run."""
         variant = self._variants.get(sweep.group, DEFAULT_VARIANT)
-        return self._start_run(point.to_plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
+        judging = Judging(None if preset is NO_PRESET else preset, variant)
+        return self._start_run(RunSpec(point.to_plan(sweep.base), peer, judging, Record(group=sweep.group)))
 
     def write_report(self, sweep: Sweep, path: Path) -> Path:
         """Write the HTML page of a sweep in a separate process; return its path. Called in a thread."""

@@ -21,8 +21,8 @@ from textual.widgets import Static
 
 from ...engine.model.errors import LinkgaugeError
 from ...watch.events import WatchEvent
-from ...watch.peer_status import PeerStatus
 from ...watch.watch_plan import WatchPlan
+from ...watch.watch_state import PeerStatus
 from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of

@@ -68,27 +68,37 @@ async def test_the_first_signal_stops_the_run_and_the_second_cancels_the_task() 
     """The reason names the signal."""
     run = Run()
 
-    async def work() -> None:
-        stopper = RunStopper()
-        stopper.run = run
+    stopper = RunStopper()
+    with stopper.in_force():
+        stopper.stop = run.stop
         stopper.receive(signal.SIGTERM)
         stopper.receive(signal.SIGTERM)
         await asyncio.Event().wait()
-
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.create_task(work())
+    assert (stopper.first, stopper.received) == (signal.SIGTERM, 2)
     assert run.stops == [(Reason.INTERRUPTED, "interrupted by SIGTERM")]
 
 
 async def test_a_signal_before_any_run_cancels_the_task() -> None:
     """There is nothing to stop in order."""
+    stopper = RunStopper()
+    with stopper.in_force():
+        stopper.receive(signal.SIGINT)
+        await asyncio.Event().wait()
+    assert stopper.first is signal.SIGINT
+
+
+async def test_a_cancellation_without_a_signal_goes_on() -> None:
+    """Another task may end this one."""
 
     async def work() -> None:
-        RunStopper().receive(signal.SIGINT)
-        await asyncio.Event().wait()
+        with RunStopper().in_force():
+            await asyncio.Event().wait()
 
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.create_task(work())
+        await task
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...words import parsing
 from ..click_extension import argument, group, option
 from ..options import LinkOptions, SeriesOutputOptions, headless_flag
-from ..output import keep_log_off_screen
+from ..output import keep_log_off_screen, print_stderr
 from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
@@ -171,11 +171,13 @@ class MeshOptions:
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
         from ....presets.auto_select import AUTO
         from ...mesh.mesh_spec import MeshSpec, new_mesh_name
-        from ..preset_option import check_link_options, find_preset, read_pass_mark
+        from ...session.preferences import read_pass_mark
+        from ...session.run_spec import Judging, find_preset
+        from ...session.storage import config_dir
 
         preset = None if self.preset == _NO_PRESET else self.preset or AUTO
         variant = self.link.to_variant()
-        check_link_options(find_preset(preset, catalog), variant)
+        Judging(find_preset(preset, catalog), variant).check_link_options()
         duration_ns = parsing.duration_ns(self.seconds)
         if duration_ns is None:
             raise PlanError("duration", "none", "each test of a mesh needs an end; give seconds such as 3")
@@ -185,7 +187,7 @@ class MeshOptions:
             source.scheduler,
             source.remote_python,
             variant,
-            pass_percent=read_pass_mark(),
+            pass_percent=read_pass_mark(config_dir(), print_stderr),
             emulated=source.emulate(self.preset or AUTO),
         )
 
@@ -233,11 +235,11 @@ def mesh(options: MeshCommandOptions) -> int:
     pairs are measured again alone. Ctrl-C saves the results so far; --resume continues.
     """
     from ....presets.auto_select import AUTO
-    from ..preset_option import load_catalog_with_warnings
+    from ...session.user_presets import load_presets
     from ..runners.mesh_runner import MeshJob, is_over, run_mesh
 
     source, output, measured, hosts = options.source, options.output, options.mesh, options.hosts
-    outputs, catalog, is_resumed = output.to_outputs(), load_catalog_with_warnings(), source.resume is not None
+    outputs, catalog, is_resumed = output.to_outputs(), load_presets(print_stderr), source.resume is not None
     if source.local is not None and measured.preset in {None, AUTO}:
         measured = replace(measured, preset=_LAB_PRESET)
     if is_resumed:

@@ -8,6 +8,7 @@ from ...words import parsing
 from ..click_extension import group, option
 from ..latency_options import LatencyOptions
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
+from ..output import print_stderr
 from ..peer_options import AUTO, FarEndOptions, JudgedTargetOptions, Target, TargetOptions, check_supported
 from ..turn_options import TurnOptions
 
@@ -28,8 +29,10 @@ class RunOptions:
 
     def to_spec(self, target: Target) -> "RunSpec":
         """Return the test of a far end as it is asked for, with every option checked before anything starts."""
-        from ...session.run_spec import Judging, RunSpec
-        from ..preset_option import check_link_options, find_preset, read_pass_mark
+        from ...session.preferences import read_pass_mark
+        from ...session.run_spec import Judging, RunSpec, find_preset
+        from ...session.storage import config_dir
+        from ...session.user_presets import load_presets
 
         peer, output = self.far_end.find_peer(target.peer), self.output
         plan, variant, rate = (
@@ -39,12 +42,14 @@ class RunOptions:
         )
         check_supported(plan, peer, rate)
         judging = Judging(
-            preset=find_preset(target.preset),
+            preset=None if target.preset is None else find_preset(target.preset, load_presets(print_stderr)),
             variant=variant,
-            pass_percent=read_pass_mark() if output.pass_mark is None else parsing.pass_percent(output.pass_mark),
+            pass_percent=read_pass_mark(config_dir(), print_stderr)
+            if output.pass_mark is None
+            else parsing.pass_percent(output.pass_mark),
             why=output.why or output.confirm,
         )
-        check_link_options(judging.preset, variant)
+        judging.check_link_options()
         return RunSpec(
             plan,
             peer,

@@ -11,7 +11,7 @@ from ...words import parsing
 from ..click_extension import flag, group, option
 from ..metrics_options import MetricsOptions
 from ..options import OUTPUT, TEST, LinkOptions, PlanOptions, headless_flag
-from ..output import keep_log_off_screen
+from ..output import keep_log_off_screen, print_stderr
 from ..peer_options import AUTO, FarEndOptions, JudgedTargetOptions, Target, check_supported, peer_argument
 from ..web.browser_page import end_with_server, has_screen
 
@@ -76,10 +76,10 @@ class TestedPeerOptions:
 
     def to_plan(self, target: Target, catalog: "Catalog") -> "WatchPlan":
         """Return the watch of one peer. Raises PlanError or UnknownPreset for the first bad value."""
-        from ..preset_option import check_link_options, find_preset
+        from ...session.run_spec import Judging, find_preset
 
         variant = self.link.to_variant()
-        check_link_options(find_preset(target.preset, catalog), variant)
+        Judging(find_preset(target.preset, catalog), variant).check_link_options()
         peer, plan, rate = self.far_end.find_peer(target.peer), self.plan.to_plan(), self.plan.sending_rate()
         check_supported(plan, peer, rate)
         if isinstance(rate, str):
@@ -114,7 +114,7 @@ def watch(options: WatchCommandOptions) -> int:
     mark is repeated before it counts. State and results are in the run log: after a restart the watch goes on.
     Without a screen, SIGHUP reads the file again.
     """
-    from ..preset_option import load_catalog_with_warnings
+    from ...session.user_presets import load_presets
     from ..runners.watch_runner import WatchJob, run_watch
 
     if options.follow and (options.once or options.metrics != MetricsOptions()):
@@ -122,7 +122,7 @@ def watch(options: WatchCommandOptions) -> int:
             "--follow only shows a watch; --once and metrics are options of the one that carries it out"
         )
     publishing = options.metrics.to_plan()
-    catalog, file = load_catalog_with_warnings(), None
+    catalog, file = load_presets(print_stderr), None
     preset, named = options.target.read_words()
     watched = None if named is None else read_target(named, catalog)
     if named is None or watched is None:

@@ -10,7 +10,7 @@ import pytest
 from linkgauge.metrics.publication import PublishingPlan
 from linkgauge.tui.cli.runners.watch_runner import publish_watch
 from linkgauge.watch.events import WatchEnded, WatchEvent
-from linkgauge.watch.peer_status import PeerStatus
+from linkgauge.watch.watch_state import PeerStatus
 
 from ....metrics.prometheus_programs import Prometheus, fetch, run_prometheus, run_pushgateway
 from ....metrics.watched_peers import BUSY, NOW_S, PLAN, STATUSES, change, ended, peer
