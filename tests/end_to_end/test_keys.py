@@ -108,7 +108,7 @@ def _journal(_path: Path) -> Iterator[tuple[int, Callable[[], str]]]:
     ("open_output", "options"),
     [
         (_log_file, ()),
-        (_pipe, ()),
+        pytest.param(_pipe, (), marks=pytest.mark.every),
         pytest.param(_journal, (), marks=pytest.mark.every),
         pytest.param(_log_file, ("--json",), marks=pytest.mark.every),
         (_journal, ("--json",)),

@@ -45,7 +45,7 @@ from .termination import handle_signals, interruption, signal_exit_status
 
 if TYPE_CHECKING:
     from ..mesh.mesh_session import MeshSession
-    from ..watch.watch_screen import WatchHandle
+    from ..watch.watch_screen import Watch
 
 _RUN_END_TIMEOUT_S: Final = 5.0
 _IDLE_TIMEOUT_S: Final = 10.0
@@ -302,7 +302,7 @@ async def run_mesh_screen(
 
 
 async def run_watch_screen(
-    session: "WatchHandle", log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
+    session: "Watch", log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
 ) -> signal.Signals | None:
     """Show a watch in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
@@ -324,9 +324,7 @@ async def run_watch_screen(
     return await _run_series(app, session, app.watching.over)
 
 
-async def _run_series(
-    app: BaseApp, session: "MeshSession | WatchHandle", over: asyncio.Event
-) -> signal.Signals | None:
+async def _run_series(app: BaseApp, session: "MeshSession | Watch", over: asyncio.Event) -> signal.Signals | None:
     """Run an app until the user leaves it, or a signal ends its session in order; return the signal."""
 
     def stop(_number: signal.Signals) -> bool:

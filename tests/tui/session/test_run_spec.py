@@ -22,6 +22,8 @@ from linkgauge.tui.session.run_spec import (
     pick_preset,
 )
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 CATALOG = load_catalog()
 
 

@@ -253,16 +253,11 @@ def mesh(options: MeshCommandOptions) -> int:
         headless = ["--headless"] if options.headless else []
         further = [*source.arguments, *measured.arguments, *output.arguments, *headless]
         return run_local_mesh(catalog, spec.emulated, measured.preset or _NO_PRESET, further)
-    has_screen = not options.headless and _is_for_a_person(output)
-    if has_screen:
+    is_for_others = outputs.is_for_programs or outputs.csv or outputs.report
+    is_screen = not (options.headless or is_for_others) and has_screen()
+    if is_screen:
         keep_log_off_screen()
-    return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=has_screen))
-
-
-def _is_for_a_person(output: SeriesOutputOptions) -> bool:
-    """Return whether a user sits at the terminal, and neither a program nor a file gets the result."""
-    is_for_programs = output.as_json or output.as_json_stream or output.csv or output.report
-    return not is_for_programs and has_screen()
+    return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=is_screen))
 
 
 def _resumed(source: HostOptions, options: MeshOptions, words: tuple[str, ...]) -> "MeshSpec":

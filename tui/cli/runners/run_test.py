@@ -38,12 +38,7 @@ from ..output import (
     write_in_background,
 )
 from ..render.summary import summary_parts
-from ..termination import (
-    RunStopper,
-    exit_status,
-    interruption,
-    run_exit_status,
-)
+from ..termination import RunStopper, exit_status, interruption, run_exit_status
 from .recording import end_unmeasured, error_lines, open_recording
 
 _GROUP_PREFIX: Final = "confirms-"  # and the id of the run with the finding
@@ -203,8 +198,7 @@ class _Runner:
         self._stopper.stop = session.stop
         test, count = self._test, 0
         async for event in session:
-            for interval in session.intervals:
-                live.show(interval, session.meter)
+            live.show(session.intervals, session.meter)
             if isinstance(event, Warned) and test.outputs.is_for_programs:
                 live.print_above(event.text)
             notices = session.notices[count:]

@@ -151,8 +151,7 @@ class _StepRunner:
         if has_lines and progress.newest is not None:  # the last of these lines has all steps
             emit_json_line(end_line(progress.newest.document, run_id=progress.newest.run_id))
         async for event in session:
-            for interval in session.intervals:
-                self._live.show(interval, session.meter)
+            self._live.show(session.intervals, session.meter)
             if isinstance(event, Warned) and (has_lines or self._test.outputs.as_json):
                 self._live.print_above(event.text)
             for line in session.json_lines(event) if has_lines else ():

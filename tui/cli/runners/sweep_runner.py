@@ -116,8 +116,7 @@ class _LiveProgress:
     def advance(self, event: Event) -> None:
         if self._run is None:
             return
-        for interval in self._run.intervals:
-            self._live.show(interval, self._run.meter)
+        self._live.show(self._run.intervals, self._run.meter)
         for line in self._run.json_lines(event) if self._has_lines else ():
             emit_json_line(line)
 
