@@ -27,6 +27,7 @@ FOLDER: Final = Path(__file__).parent
 COMPLETIONS: Final = {"bash": PROGRAM, "zsh": f"_{PROGRAM}", "fish": f"{PROGRAM}.fish"}
 ENVIRONMENT: Final = {
     "LINKGAUGE_KEY": "The key of the remote endpoint, instead of --key-file.",
+    "LINKGAUGE_PEER": "The remote host of a command that names none; linkgauge lab --shell sets it.",
     "LINKGAUGE_SSH_COMMAND": "The command that starts ssh for ssh:// peers.",
     "LINKGAUGE_DATA_DIR": "The directory of the saved runs.",
     "LINKGAUGE_CONFIG_DIR": "The directory of settings, keys and your own presets.",

@@ -50,7 +50,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/session/setting_table": "data; parsed in tests/tui/session/test_settings_file.py",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/words/test_parsing.py",
     "tui/cli/turn_options": "options of several commands: tests/end_to_end/test_shared_endpoint.py",
-    "tui/cli/peer_options": "options of every command with a peer: tests/tui/cli/test_main.py, tests/end_to_end/test_command_line_peers.py",
     "tui/cli/runners/run_test": "a whole run: tests/end_to_end/test_command_line.py",
     "tui/cli/runners/recording": "whole runs, sweeps and meshes that signals end: tests/end_to_end/test_command_line_log.py",
     "tui/cli/runners/local_mesh": "a whole lab: tests/end_to_end/test_mesh_command.py",

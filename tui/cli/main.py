@@ -26,7 +26,8 @@ linkgauge measures TCP and UDP throughput between two hosts and compares it with
 that link. Run `linkgauge endpoint` on one host and `linkgauge check HOST` on the other. Without a command the
 app opens: linkgauge [PEER]; without a PEER it tests this machine's loopback."""
 _EPILOG: Final = """PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the remote end; nothing
-is installed there), or loopback (a built-in endpoint on this machine).
+is installed there), or loopback (a built-in endpoint on this machine). A PRESET comes before it: linkgauge check
+1gbe-1500 HOST. Without a PEER the variable LINKGAUGE_PEER counts.
 
 Common options have defaults of yours in settings.toml and in variables: linkgauge settings shows them.
 

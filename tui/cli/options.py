@@ -389,6 +389,17 @@ class LinkOptions:
             mtu_bytes=None if self.mtu is None else parsing.mtu_bytes(self.mtu),
         )
 
+    @property
+    def arguments(self) -> list[str]:
+        """The same options as words of a command line."""
+        values = {"--line-rate": self.line_rate, "--mtu": self.mtu, "--tunnel": self.tunnel}
+        flags = {"--ipv6": self.ipv6, "--timestamps": self.timestamps, "--no-timestamps": self.timestamps is False}
+        return [
+            *("--vlan", self.vlan),
+            *(word for name, value in values.items() if value is not None for word in (name, value)),
+            *(name for name, is_given in flags.items() if is_given),
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class ResultOptions:

@@ -1,26 +1,147 @@
-"""A peer on the command line: its name, the credentials for it, and how ssh starts it."""
+"""A far end on the command line: `[PRESET] PEER`, the credentials for it, and how ssh starts it.
 
+Every command that tests has the same order of words. A preset's name is never taken for a host, so that the words
+may be swapped; a host of that name is written with its port.
+"""
+
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, find_unsupported, why_unavailable
-from ...engine.model.errors import PlanError, UsageError
+from ...engine.model.errors import PlanError, UnknownPreset, UsageError
 from ...engine.model.ip_address import IpVersion
-from ...engine.model.peer import Peer
+from ...engine.model.peer import DEFAULT_PORT, LOOPBACK, Peer
 from ...engine.model.plan import Plan
 from ..session.setting_table import family
 from ..words import parsing
-from .click_extension import flag, group, is_typed, option, setting_option
+from .click_extension import argument, flag, group, is_typed, option, setting_option
+from .completion import complete_test_preset
+from .options import TEST
 
 if TYPE_CHECKING:
+    from ...presets.catalog import Catalog
     from ...presets.sending_rate import SendingRate
 
+PEER_VARIABLE: Final = "LINKGAUGE_PEER"
+"""The variable with the far end of a command that names none. A lab sets it for its shell."""
+AUTO: Final = "auto"
+NO_PRESET: Final = "none"
 # Sections of the help.
 _ACCESS: Final = "Access to the remote host"
 _SSH: Final = "Peers by ssh"
 
 PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST[:PORT], iperf3://[USER@]HOST[:PORT], or loopback."
+_PRESET_HELP: Final = "Preset to compare with, auto, or none; see linkgauge presets."
+
+
+def preset_argument(shown: str) -> Any:
+    """Return the first word of a command that tests; `shown` is what counts without it."""
+    return argument("[PRESET]", _PRESET_HELP, default=None, shown=shown, complete=complete_test_preset)
+
+
+def peer_argument(metavar: str = "PEER", help_: str = PEER_HELP) -> Any:
+    """Return the last word of a command that tests."""
+    return argument(metavar, help_, default=None, shown=PEER_VARIABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The preset to compare with, as `auto`, an id or None for none, and the far end as text."""
+
+    preset: str | None
+    peer: str
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """`[PRESET] PEER`: what a test is compared with, and the far end."""
+
+    first: str | None = preset_argument(NO_PRESET)
+    second: str | None = peer_argument()
+    preset: str | None = option(TEST, "The same as PRESET.", metavar="ID", complete=complete_test_preset)
+
+    def find(self, command: str, default: str | None = None) -> Target:
+        """Return the preset and the far end; without a PEER the one of the environment.
+
+        Args:
+            command: the name of the command, for the remedy.
+            default: the preset without a PRESET.
+
+        Raises UsageError if there is no PEER, or if two presets are named.
+        """
+        preset, peer = self.read_words()
+        found, preset = find_named(peer, command, preset), preset or self.preset or default
+        return Target(None if preset == NO_PRESET else preset, found)
+
+    def read_words(self) -> tuple[str | None, str | None]:
+        """Return the preset and the far end that are typed; None for what is not. Raises as `find`."""
+        words = [word for word in (self.first, self.second) if word is not None]
+        preset, peer = _sort_words(words) if words else (None, None)
+        typed = self.preset if is_typed("preset") else None
+        if preset is not None and typed is not None and preset != typed:
+            raise UsageError(f"PRESET {preset} and --preset {typed} contradict each other; give one of them")
+        return preset or typed, peer
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTargetOptions(TargetOptions):
+    """The same, for a command that chooses the preset itself if none is named."""
+
+    first: str | None = preset_argument(AUTO)
+    preset: str | None = setting_option("preset", TEST, complete=complete_test_preset)
+
+
+def named_peer(text: str | None) -> str | None:
+    """Return the far end that is named, else the one of the environment; None without any."""
+    return os.environ.get(PEER_VARIABLE) or None if text is None else text
+
+
+def find_named(text: str | None, command: str, preset: str | None = None) -> str:
+    """Return the far end of `named_peer`. Raises UsageError, with the command that has it, if there is none."""
+    found = named_peer(text)
+    if found is not None:
+        return found
+    from ...engine.model.shell_commands import shell_command
+
+    words = [] if preset is None else [preset]
+    remedy = f"PEER is missing; give a host: {shell_command('linkgauge', command, *words, 'HOST')}"
+    if preset in {None, AUTO, NO_PRESET}:
+        raise UsageError(f"{remedy}, or loopback for this machine alone")
+    raise UsageError(f"{remedy}; {_escape_text(preset or '')}")
+
+
+def _sort_words(words: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return the preset and the far end of one or two words, in either order."""
+    from ..session.user_presets import load_presets
+
+    catalog = load_presets()
+    ids = {AUTO, NO_PRESET, *(preset.id for preset in catalog.presets)}
+    only_presets = ids - {LOOPBACK.host}  # which is a peer as well
+    first, last = words[0], words[-1]
+    if len(words) == 1:
+        return (first, None) if first in only_presets else (None, first)
+    if last not in only_presets:
+        is_swapped = first not in ids and _resembles(catalog, last) and not _resembles(catalog, first)
+        return (last, first) if is_swapped else (first, last)
+    if first in only_presets:
+        raise UsageError(f"{first} and {last} are presets, and the host is missing; {_escape_text(last)}")
+    return last, first
+
+
+def _resembles(catalog: "Catalog", word: str) -> bool:
+    """Return whether a word that is not a preset is nearly one."""
+    try:
+        catalog.find(word)
+    except UnknownPreset as error:
+        return bool(error.nearest)
+    return False
+
+
+def _escape_text(preset: str) -> str:
+    return f"a host that is named so is written {preset}:{DEFAULT_PORT}"
 
 
 def check_supported(plan: Plan, peer: Peer, rate: "SendingRate | None" = None) -> None:

@@ -126,7 +126,7 @@ class AppBackend:
 
     async def select_preset(self, peer: Peer) -> PresetSelection:
         """Return the preset by both ends' interfaces; it is in force for the runs from then on."""
-        self._selection = await pick_preset(self._catalog, await self._far_ends.get_far_end(peer), None)
+        self._selection = await pick_preset(self._catalog, await self._far_ends.get_far_end(peer))
         return self._selection
 
     async def query_host_info(self, peer: Peer) -> HostInfo:

@@ -172,15 +172,16 @@ class CockpitScreen(SettingActions):
         """Use the preset that both ends' interfaces have selected, unless the user has chosen one meanwhile."""
         if not self.state.is_preset_auto:
             return
-        if message.problem:
-            text = f"{message.problem}. Press {self.key_of('presets')} to choose a preset."
-            self.notify(text, title="No expected rate", severity="warning")
-        elif message.selection is not None:
-            selection = message.selection
+        selection = message.selection
+        if selection is not None:
             self.state.set_preset(selection.preset, selection.variant, is_auto=True)
-            if selection.warnings:
-                text = "; ".join(selection.warnings)
-                self.notify(text, title=f"preset {selection.preset.id}", severity="warning")
+        problem = selection.reason if selection is not None and selection.chosen is None else message.problem
+        if problem:
+            text = f"{problem[:1].upper()}{problem[1:]}. Press {self.key_of('presets')} to choose a preset."
+            self.notify(text, title="No expected rate", severity="warning")
+        elif selection is not None and selection.warnings:
+            text = "; ".join(selection.warnings)
+            self.notify(text, title=f"preset {selection.preset.id}", severity="warning")
 
     @on(StartFailed)
     def _show_failure(self, message: StartFailed) -> None:

@@ -61,12 +61,9 @@ class Judging:
         return None if self.chosen is None else self.chosen.id
 
     def check_link_options(self) -> None:
-        """Raise UsageError for link options without a preset, PlanError for impossible ones."""
-        if self.preset is None and self.variant != DEFAULT_VARIANT:
-            words = self.variant.description
-            raise UsageError(f"link options ({words}) need a preset; give --preset auto, or a preset's id")
-        if self.chosen is not None:
-            check_variant(self.chosen, self.variant)
+        """Raise PlanError for link options without a preset, and for impossible ones."""
+        if not isinstance(self.preset, Catalog):
+            check_variant(self.preset, self.variant)
 
     def expect(self, plan: Plan, settings: Settings, *, ip_version: int | None) -> Expectation:
         """Return the rates to expect of a run of a plan while it has these settings; None is an unknown version."""
@@ -161,52 +158,35 @@ def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> 
     return PresetSelection(catalog.find(_LOOPBACK_PRESET) if peer.is_loopback else NO_PRESET, "")
 
 
-async def pick_preset(catalog: Catalog, peer: "FarEnd", line_rate_bit_s: int | None) -> PresetSelection:
-    """Return the preset for the link to a peer, after a query of both ends' interfaces.
+async def pick_preset(catalog: Catalog, peer: "FarEnd", requested: Variant = DEFAULT_VARIANT) -> PresetSelection:
+    """Return the preset for the link to a peer with the requested options, after a query of both ends' interfaces.
 
-    Raises PeerError if the peer does not answer, and PlanError if the line rate must be given.
+    Raises PeerError if the peer does not answer, and PlanError for options that the link cannot have.
     """
     # The far end is not started yet, and will use the same interface.
     if isinstance(peer, Peer) and peer.is_loopback:
-        return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, line_rate_bit_s=line_rate_bit_s)
+        return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, requested=requested)
     ends = await _query_ends(peer)
     is_far_unknown = isinstance(peer, Peer) and why_unavailable(peer, Feature.FAR_HOST) is not None
-    return select_preset(
-        catalog,
-        ends.near.nic,
-        ends.far.nic,
-        line_rate_bit_s=line_rate_bit_s,
-        is_far_unknown=is_far_unknown,
-    )
+    return select_preset(catalog, ends.near.nic, ends.far.nic, requested=requested, is_far_unknown=is_far_unknown)
 
 
 async def complete_spec(spec: RunSpec, far: "FarEnd") -> RunSpec:
     """Return a run with its preset and its rate of datagrams, and with notices about what was not typed.
 
-    From a catalog it takes the preset that fits the interfaces of both ends. A search has its rate already.
+    From a catalog it takes the preset that fits the interfaces of both ends, if any does; without one the run
+    measures, and a notice says why its rate is not judged. A search has its rate already.
 
     Raises:
         PeerError: The peer does not answer.
-        PlanError: The line rate must be given, the link cannot have the link options, or no rate is expected.
+        PlanError: The link cannot have the link options, or no rate is expected.
     """
-    if isinstance(spec.judging.preset, Catalog):
-        spec = _with_selection(
-            spec, await pick_preset(spec.judging.preset, far, spec.judging.variant.line_rate_bit_s)
-        )
+    judging = spec.judging
+    if isinstance(judging.preset, Catalog):
+        selection = await pick_preset(judging.preset, far, judging.variant)
+        judging = replace(judging, preset=selection.chosen, variant=selection.variant)
+        spec = replace(spec, judging=judging).with_notices(*selection.notices)
     return await _with_sending_rate(spec, far)
-
-
-def _with_selection(spec: RunSpec, selection: PresetSelection) -> RunSpec:
-    """Return a run with the preset that was selected for it, and the reason as a notice."""
-    variant = spec.judging.variant
-    adapted = selection.adapt(variant)
-    notices = [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
-    if selection.has_line:
-        check_variant(selection.preset, adapted)
-    elif unused := replace(variant, line_rate_bit_s=None).description:  # the warnings cover the line rate
-        notices.append(f"{unused}: not used, {selection.preset.id} has no line")
-    judging = replace(spec.judging, preset=selection.preset, variant=adapted)
-    return replace(spec, judging=judging).with_notices(*notices)
 
 
 async def _with_sending_rate(spec: RunSpec, far: "FarEnd") -> RunSpec:

@@ -100,7 +100,7 @@ def test_the_help_names_every_command_and_what_a_peer_is() -> None:
         (("presets", "new"), "NAME", "Id of the run or its beginning, or last; required."),
         (("runs", "report"), "ID...", "File of the page; required."),
         (("runs", "compare"), "ID ID...", "the others are compared with the first."),
-        (("run",), "PEER", "Measure latency before and under the load too."),
+        (("run",), "[PRESET] PEER", "Measure latency before and under the load too."),
     ],
 )
 def test_a_help_page_says_what_may_be_left_out_and_what_may_not(

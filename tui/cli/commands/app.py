@@ -11,7 +11,7 @@ from ..click_extension import argument, group, setting_option
 from ..completion import complete_preset
 from ..options import PlanOptions, json_flag, lang_option, redact_flag
 from ..output import keep_log_off_screen, print_stderr
-from ..peer_options import PEER_HELP, FarEndOptions
+from ..peer_options import PEER_HELP, PEER_VARIABLE, FarEndOptions, named_peer
 from ..web.browser_page import end_with_server, has_screen, is_dumb_terminal
 
 _APP_TEST_S: Final = "30"
@@ -22,7 +22,7 @@ _LOOPBACK_TEST_S: Final = "5"
 class AppOptions:
     """The options that the app opens with."""
 
-    peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown="loopback")
+    peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown=f"{PEER_VARIABLE}, else loopback")
     preset: str | None = setting_option("preset", "", complete=complete_preset)
     lang: str | None = lang_option()
     plan: PlanOptions = group(PlanOptions)
@@ -37,7 +37,7 @@ def open_app(options: AppOptions) -> int:
     Its keys change everything that these options begin with. Without a terminal and without a PEER, it tests this
     machine's loopback for 5 s instead.
     """
-    peer, far_end, rate = options.peer, options.far_end, options.plan.sending_rate()
+    peer, far_end, rate = named_peer(options.peer), options.far_end, options.plan.sending_rate()
     is_app = has_screen() and not options.as_json
     if is_dumb_terminal() and not options.as_json:
         instead = shell_command("linkgauge", "run", peer or LOOPBACK.host)

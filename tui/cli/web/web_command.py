@@ -58,7 +58,7 @@ def _check_words(program: Any, arguments: tuple[str, ...]) -> None:
     if name != "watch":
         return
     given = {each for each in context.params if context.get_parameter_source(each).name == "COMMANDLINE"}
-    if given != {"target", "follow"} or read_target(context.params["target"], load_presets(print_stderr)) is None:
+    if given != {"first", "follow"} or read_target(context.params["first"], load_presets(print_stderr)) is None:
         raise UsageError(
             "a watch is shown here and carried out elsewhere: linkgauge web -- watch FILE.toml --follow"
         )
