@@ -15,6 +15,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
     "engine/lab/kept_lab": "how labs are opened: tests/engine/lab/test_link_lab.py and test_link_keeper.py, tests/mesh/lab/test_mesh_lab.py",
     "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/clients/test_admission.py, tests/engine/far/test_endpoint.py",
+    "engine/far/clients/current_run": "a run's progress: tests/engine/far/clients/test_turns.py, tests/engine/far/test_run.py",
     "engine/control/key_proof": "a handshake's part: tests/engine/control/test_handshake.py and test_identification.py",
     "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_unproved_connections.py and clients/test_admission.py",
     "engine/iperf3/far/observer": "a service's part: tests/engine/iperf3/far/test_service.py",

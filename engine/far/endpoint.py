@@ -31,7 +31,7 @@ from ..workloads.fastest_mode import ModeChooser
 from .acceptor import Acceptor
 from .client_service import ServiceContext, serve_client
 from .clients.admission import Admission
-from .clients.admitted_client import CurrentRun
+from .clients.current_run import CurrentRun
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen
