@@ -113,7 +113,7 @@ def serve_iperf3(
     from ...engine.iperf3.far.service import Iperf3Service
     from .iperf3_output import Iperf3Output
 
-    options = Iperf3Options(setup.listener, setup.users, Iperf3Output, gives_json=gives_json)
+    options = Iperf3Options(setup.listener, setup.users, lambda: Iperf3Output(as_json=gives_json).take)
     return Iperf3Service(options, endpoint)
 
 
