@@ -9,7 +9,7 @@ import logging
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Final
 
 from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import LinkgaugeError
@@ -60,14 +60,6 @@ def handle_signals(receive: Callable[[signal.Signals], object], *, draws: bool =
             signal.signal(number, signal.SIG_IGN)
 
 
-class StoppableRun(Protocol):
-    """A run that a signal can stop."""
-
-    def stop(self, reason: Reason, detail: str = "") -> None:
-        """Begin to end the run in order."""
-        ...
-
-
 def interruption(number: signal.Signals) -> tuple[Reason, str]:
     """Return the reason for the end of a run that a signal interrupts, and its detail."""
     return Reason.INTERRUPTED, f"interrupted by {number.name}"
@@ -76,12 +68,12 @@ def interruption(number: signal.Signals) -> tuple[Reason, str]:
 class RunStopper:
     """Stops the current run in order at the first signal; cancels the current task at any other.
 
-    Set `run` while one is in progress. Pass `receive` to `handle_signals`. `received` counts the signals, and
-    `first` is the first of them.
+    Set `stop_run` while one is in progress: it gets the reason for the end and its detail. Pass `receive` to
+    `handle_signals`. `received` counts the signals, and `first` is the first of them.
     """
 
     def __init__(self, explain: Callable[[signal.Signals], tuple[Reason, str]] = interruption) -> None:
-        self.run: StoppableRun | None = None
+        self.stop_run: Callable[[Reason, str], object] | None = None
         self.received = 0
         self.first: signal.Signals | None = None
         self._explain = explain
@@ -91,8 +83,8 @@ class RunStopper:
         """Take a signal."""
         self.received += 1
         self.first = self.first or number
-        if self.run is not None and self.received == 1:
-            self.run.stop(*self._explain(number))
+        if self.stop_run is not None and self.received == 1:
+            self.stop_run(*self._explain(number))
         elif self._task is not None:
             self._task.cancel()
 

@@ -24,17 +24,6 @@ from linkgauge.tui.cli.termination import (
 )
 
 
-class Run:
-    """A run that remembers its stop."""
-
-    def __init__(self) -> None:
-        self.stops: list[tuple[Reason, str]] = []
-
-    def stop(self, reason: Reason, detail: str = "") -> None:
-        """Remember the reason."""
-        self.stops.append((reason, detail))
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_reaches_the_handler_in_the_loop(number: signal.Signals) -> None:
     """And none is handled afterwards."""
@@ -66,18 +55,18 @@ async def test_a_signal_that_was_ignored_stays_so_but_for_the_hang_up_of_a_scree
 
 async def test_the_first_signal_stops_the_run_and_the_second_cancels_the_task() -> None:
     """The reason names the signal."""
-    run = Run()
+    stops: list[tuple[Reason, str]] = []
 
     async def work() -> None:
         stopper = RunStopper()
-        stopper.run = run
+        stopper.stop_run = lambda *why: stops.append(why)
         stopper.receive(signal.SIGTERM)
         stopper.receive(signal.SIGTERM)
         await asyncio.Event().wait()
 
     with pytest.raises(asyncio.CancelledError):
         await asyncio.create_task(work())
-    assert run.stops == [(Reason.INTERRUPTED, "interrupted by SIGTERM")]
+    assert stops == [(Reason.INTERRUPTED, "interrupted by SIGTERM")]
 
 
 async def test_a_signal_before_any_run_cancels_the_task() -> None:

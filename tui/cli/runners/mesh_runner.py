@@ -1,9 +1,9 @@
 """A mesh from its hosts to its result: on the screen or as lines, then as a map, JSON, CSV or a page."""
 
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -44,7 +44,7 @@ from ..output import (
     write_in_background,
 )
 from ..termination import exit_status
-from .recording import error_lines, open_recording, stop_on_signal
+from .recording import Progress, error_lines, open_recording, stop_on_signal
 
 if TYPE_CHECKING:
     from ....mesh.reading import MeshComparison
@@ -124,7 +124,7 @@ async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> M
     with stop_on_signal(progress) as stopper:
         async with open_mesh_session(job.spec, job.catalog, log) as session:
             progress.begin(session)
-            stopper.run = _Stoppable(session)
+            stopper.stop_run = partial(_stop_mesh, session)
             if job.has_screen:
                 from ..terminal_app import run_mesh_screen
 
@@ -140,21 +140,14 @@ async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> M
     return MeshResult(session.spec, session.matrix, session.findings)
 
 
-class _Stoppable:
-    """A mesh that a signal can stop."""
-
-    def __init__(self, session: MeshSession) -> None:
-        self._session = session
-
-    def stop(self, reason: Reason, detail: str = "") -> None:  # noqa: ARG002 (a mesh needs no reason)
-        self._session.stop()
+def _stop_mesh(session: MeshSession, _reason: Reason, _detail: str) -> None:
+    session.stop()
 
 
-class _Progress:
+class _Progress(Progress):
     """The lines of a mesh in progress: on stderr, with `--json-stream` also on stdout."""
 
     def __init__(self, job: MeshJob) -> None:
-        self.signal_number: signal.Signals | None = None
         self.session: MeshSession | None = None
         self._job = job
         self._started = time.monotonic()

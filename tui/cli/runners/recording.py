@@ -4,7 +4,6 @@ import asyncio
 import signal
 from collections.abc import Callable, Container, Generator
 from contextlib import contextmanager
-from typing import Protocol
 
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Reason
@@ -15,10 +14,10 @@ from ..output import emit_json_line, print_stderr
 from ..termination import RunStopper, exit_status, handle_signals, interruption
 
 
-class Progress(Protocol):
-    """The runs that a command has carried out so far."""
+class Progress:
+    """The base of what a command has measured so far. `signal_number` is the signal that ended it, if one did."""
 
-    signal_number: signal.Signals | None
+    signal_number: signal.Signals | None = None
 
 
 @contextmanager

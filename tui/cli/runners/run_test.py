@@ -45,20 +45,19 @@ from ..termination import (
     interruption,
     run_exit_status,
 )
-from .recording import end_unmeasured, error_lines, open_recording, stop_on_signal
+from .recording import Progress, end_unmeasured, error_lines, open_recording, stop_on_signal
 
 _GROUP_PREFIX: Final = "confirms-"  # and the id of the run with the finding
 
 
 @dataclass(slots=True)
-class _Progress:
+class _Progress(Progress):
     """The runs of a command: the test, and the confirmation of its limiting cause."""
 
     session: RunSession | None = None
     second: RunSession | None = None
     experiment: Experiment | None = None
     confirmation: Confirmation | None = None
-    signal_number: signal.Signals | None = None
     is_printed: bool = False
     printed: list[str] = field(default_factory=list[str])
 
@@ -168,7 +167,7 @@ class _Runner:
             async with open_run_session(test, log=self._log, far_end=self._far) as session:
                 self._progress.session = session
                 await self._show(session, live)
-        self._stopper.run = None
+        self._stopper.stop_run = None
 
     async def confirm(self) -> None:
         """Run the test once more with the option that tells most of the first finding."""
@@ -203,14 +202,14 @@ class _Runner:
             async with open_run_session(second, log=self._log, far_end=self._far) as session:
                 self._progress.second = session
                 await self._show(session, live)
-        self._stopper.run = None
+        self._stopper.stop_run = None
         if session.outcome is None:
             return failed_confirmation(experiment, "nothing was measured")
         return judge_experiment(experiment, first.summary, session.outcome.summary, session.run_id)
 
     async def _show(self, session: RunSession, live: LiveLine) -> None:
         """Show the run's progress. Warnings are in the summary, but the user does not see them in JSON."""
-        self._stopper.run = session
+        self._stopper.stop_run = session.stop
         test, count = self._test, 0
         async for event in session:
             for interval in session.intervals:

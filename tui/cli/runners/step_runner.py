@@ -1,6 +1,5 @@
 """A check of a UDP rate by steps without the app: a run for each step, their table, and one verdict."""
 
-import signal
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -34,12 +33,12 @@ from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts
 from ..termination import RunStopper, exit_status, run_exit_status
-from .recording import end_unmeasured, error_lines, open_recording, stop_on_signal
+from .recording import Progress, end_unmeasured, error_lines, open_recording, stop_on_signal
 
 _GROUP_PREFIX: Final = "steps-"
 
 
-class _Steps:
+class _Steps(Progress):
     """The steps of a check so far, with the newest result and the first one that did not pass."""
 
     def __init__(self, goals: StepGoals) -> None:
@@ -47,7 +46,6 @@ class _Steps:
         self.steps: list[RateStep] = []
         self.newest: Outcome | None = None
         self.bad: Outcome | None = None
-        self.signal_number: signal.Signals | None = None
 
     def add(self, percent: int, rate_bit_s: int, outcome: Outcome) -> RateStep:
         """Add the result of a step."""
@@ -142,9 +140,9 @@ class _StepRunner:
         settings = step_settings(plan.settings, percent)
         step = replace(self._test, plan=replace(plan, settings=settings))
         async with open_run_session(step, log=self._log, far_end=self._far) as session:
-            stopper.run = session
+            stopper.stop_run = session.stop
             await self._show(session, progress)
-        stopper.run = None
+        stopper.stop_run = None
         if session.outcome is not None and settings.rate_bit_s is not None:
             self._live.print_above(step_line(progress.add(percent, settings.rate_bit_s, session.outcome)))
 

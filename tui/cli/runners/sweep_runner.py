@@ -1,6 +1,5 @@
 """A sweep without the app: its runs one after the other, and its result as tables, JSON, CSV or a page."""
 
-import signal
 import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -32,7 +31,7 @@ from ..output import (
     write_in_background,
 )
 from ..termination import PASS, RunStopper, exit_status
-from .recording import error_lines, open_recording, stop_on_signal
+from .recording import Progress, error_lines, open_recording, stop_on_signal
 
 
 def run_sweep(sweep: Sweep, spec: RunSpec) -> int:
@@ -79,14 +78,13 @@ def _run_missing(spec: RunSpec, log: RunLog | None, progress: "_Progress") -> No
         print_stderr(str(error))
 
 
-class _Progress:
+class _Progress(Progress):
     """The results so far, and their lines above the live line. `sweep` has its preset once that is chosen."""
 
     def __init__(self, sweep: Sweep) -> None:
         self.sweep = sweep
         self.cells: list[SweepResult] = []
         self.failures: dict[SweepPoint, str] = {}
-        self.signal_number: signal.Signals | None = None
         self._axes = sweep.varied_axes or ("sessions", "window_bytes")
         self._started = time.monotonic()
         self._done = 0
@@ -114,7 +112,7 @@ class _LiveProgress:
         return self._stopper.received > 0
 
     def begin_point(self, point: SweepPoint, run: RunSession) -> None:  # noqa: ARG002 (the line shows its figures)
-        self._run = self._stopper.run = run
+        self._run, self._stopper.stop_run = run, run.stop
 
     def advance(self, event: Event) -> None:
         if self._run is None:
@@ -125,7 +123,7 @@ class _LiveProgress:
             emit_json_line(line)
 
     def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
-        self._stopper.run = None
+        self._stopper.stop_run = None
         if result is not None:
             self._live.print_above(self._progress.add(result))
         elif not self.is_stopping:
