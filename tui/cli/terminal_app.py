@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,7 +22,6 @@ from ...engine.results.run_log import RunLog
 from ...engine.workers.fork_client import ForkServerLease
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection
 from ...presets.catalog import Catalog
-from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
@@ -38,7 +37,7 @@ from ..session.pruning import thin_old_runs
 from ..session.run_exports import ExportFormat, export_runs
 from ..session.run_recorder import Outcome
 from ..session.run_session import RunSession, open_run_session
-from ..session.run_spec import Judging, Record, RunSpec
+from ..session.run_spec import Judging, RunSpec
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
 from ..words.summary import headline
@@ -75,39 +74,17 @@ class AppBackend:
         self._idle.set()
 
     @asynccontextmanager
-    async def start_run(
-        self,
-        plan: Plan,
-        preset: Preset | None,
-        peer: Peer,
-        *,
-        group: str | None = None,
-        variant: Variant | None = None,
-    ) -> AsyncGenerator[RunSession]:
-        """Open a run for the time of the context.
+    async def start_run(self, spec: RunSpec) -> AsyncGenerator[RunSession]:
+        """Open a run for the time of the context, with the notices of the app.
 
-        Args:
-            plan: the plan of the run.
-            preset: the preset for its verdict, if any.
-            peer: the far end.
-            group: the sweep that the run is part of, if any.
-            variant: the options of the preset's link; None for those that were selected with it.
-
-        Raises:
-            LinkgaugeError: the far end cannot be reached or refuses the run.
+        Raises LinkgaugeError if the far end cannot be reached or refuses the run.
         """
         self._idle.clear()
         try:
-            far = await self._far_ends.get_far_end(peer)
-            spec = RunSpec(
-                plan,
-                peer,
-                Judging(
-                    preset=None if preset is NO_PRESET else preset,
-                    variant=variant or self.variant_of(None if preset is None else preset.id),
-                ),
-                Record(group=group, notices=tuple(self._notices)),
-            )
+            far = await self._far_ends.get_far_end(spec.peer)
+            spec = spec.with_notices(*self._notices)
+            if spec.judging.preset is NO_PRESET:
+                spec = replace(spec, judging=replace(spec.judging, preset=None))
             async with open_run_session(spec, log=self._log, far_end=far) as self._run:
                 yield self._run
         finally:
@@ -141,6 +118,18 @@ class AppBackend:
     async def query_host_info(self, peer: Peer) -> HostInfo:
         """Return the far end's description of its host."""
         return await query_host_info(await self._far_ends.get_far_end(peer))
+
+    def services(self) -> RunServices:
+        """Return what the app is given; it saves no keys, and finds no endpoints of the LAN."""
+        return RunServices(
+            catalog=self._catalog,
+            start_run=self.start_run,
+            query_host_info=self.query_host_info,
+            export=self.export,
+            history=self._log,
+            variant_of=self.variant_of,
+            select_preset=self.select_preset,
+        )
 
     def export(self, run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
         """Write runs of the log to a file; return its path. Raise RunLogError without a log."""
@@ -207,14 +196,8 @@ async def _run_app(start: AppStart, log: RunLog | None, notices: list[str]) -> t
     async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends, _warm_up(far_ends, peer):
         backend = AppBackend(log, far_ends, notices, start.selection, start.catalog)
         app = LinkgaugeApp(
-            RunServices(
-                catalog=start.catalog,
-                start_run=backend.start_run,
-                query_host_info=backend.query_host_info,
-                export=backend.export,
-                history=log,
-                variant_of=backend.variant_of,
-                select_preset=backend.select_preset,
+            replace(
+                backend.services(),
                 remember_access=remember_access,
                 find_announced=None if find_spec("zeroconf") is None else _find_announced,
             ),

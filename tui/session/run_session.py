@@ -6,10 +6,10 @@ the user has seen. A failure to write never ends a run; it becomes a notice.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, RunEnd, Sampled
@@ -31,7 +31,6 @@ from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
 from ...presets.expectation import find_expectation, limit_expectation
 from ...presets.preset import Preset
-from ...presets.wire import Variant
 from .credentials import with_access
 from .run_recorder import Outcome, RunRecorder
 from .run_spec import RunSpec
@@ -89,7 +88,7 @@ async def open_run_session(
             session.abandon()
 
 
-def _find_expected(spec: RunSpec, preset: Preset, settings: Settings, *, ip_version: int) -> Expectation:
+def _find_expected(spec: RunSpec, preset: Preset, settings: Settings, ip_version: int) -> Expectation:
     """Return the rates to expect of a run while it has these settings."""
     plan, variant = spec.plan, spec.judging.variant.over_ip(ip_version)
     if not plan.has_documented_transactions:
@@ -300,20 +299,5 @@ class RunSession:
             self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` writes all rows")
 
 
-class StartRun(Protocol):
-    """What the screens start a run with. Entering the context raises LinkgaugeError; leaving it ends the run.
-
-    A run of a sweep has its group, and the link options that the sweep began with.
-    """
-
-    def __call__(
-        self,
-        plan: Plan,
-        preset: Preset | None,
-        peer: Peer,
-        *,
-        group: str | None = None,
-        variant: Variant | None = None,
-    ) -> AbstractAsyncContextManager[RunSession]:
-        """Return the context of one run."""
-        ...
+StartRun = Callable[[RunSpec], AbstractAsyncContextManager[RunSession]]
+"""What the screens start a run with. Entering the context raises LinkgaugeError; leaving it ends the run."""

@@ -26,6 +26,7 @@ from ...presets.preset import DocumentSweep, Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..session.run_exports import check_report_path, generate_report
 from ..session.run_session import RunSession, StartRun
+from ..session.run_spec import Judging, Record, RunSpec
 from ..session.storage import DefinitionStore
 from ..words import parsing
 
@@ -229,8 +230,8 @@ class StoredSweeps:
         self, sweep: Sweep, point: SweepPoint, preset: Preset | None, peer: Peer
     ) -> AbstractAsyncContextManager[RunSession]:
         """Return the context of a point's run."""
-        variant = self._variants.get(sweep.group, DEFAULT_VARIANT)
-        return self._start_run(point.to_plan(sweep.base), preset, peer, group=sweep.group, variant=variant)
+        judging = Judging(preset, self._variants.get(sweep.group, DEFAULT_VARIANT))
+        return self._start_run(RunSpec(point.to_plan(sweep.base), peer, judging, Record(group=sweep.group)))
 
     def write_report(self, sweep: Sweep, path: Path) -> Path:
         """Write the HTML page of a sweep in a separate process; return its path. Called in a thread."""
