@@ -25,7 +25,7 @@ from .commands.mtu import mtu
 from .commands.presets import PRESETS
 from .commands.respond import respond
 from .commands.run import check, run
-from .commands.runs import RUNS
+from .commands.saved_runs.runs import RUNS
 from .commands.sweep import sweep
 from .commands.watch import watch
 from .commands.web import web

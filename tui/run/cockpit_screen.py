@@ -43,7 +43,8 @@ from .background_tasks import (
     follow_run,
     query_far_end,
 )
-from .cockpit_state import CockpitState, RefreshPacer
+from .cockpit_state import CockpitState
+from .frame_rate import FramePacer
 from .run_services import RunServices
 from .setting_actions import SettingActions
 
@@ -82,7 +83,7 @@ class CockpitScreen(SettingActions):
         self.state = CockpitState(
             spec.peer, spec.plan, preset, preferences.pass_mark, spec.sending_rate, is_preset_auto=is_preset_auto
         )
-        self.pacer = RefreshPacer(services.clock, preferences.refresh_hz)
+        self.pacer = FramePacer(services.clock, preferences.refresh_hz)
         self._units = preferences.units
         self._services = services
         self._language = language

@@ -27,10 +27,11 @@ from ...workers.pool import WorkerPool
 from ...workloads.byte_budget import extend_amount
 from ...workloads.session_handshake import Iperf3Format, SessionSpec
 from ..channel import Iperf3Channel
+from ..protocol.cookie_and_streams import list_streams
 from ..protocol.json_bodies import MAX_CLIENT_RESULTS_BYTES
 from ..protocol.refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
 from ..protocol.results import EndResults, decode_results, encode_results
-from ..protocol.states import State, list_streams
+from ..protocol.states import State
 from .observer import Iperf3Options, Observation, ServerOutput
 from .requests import KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_of
 from .stream_counts import TestCounts, totals_of_client

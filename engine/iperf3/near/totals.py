@@ -10,8 +10,8 @@ from typing import Final
 from ...model.events import SessionTotal, Totals, WarningText
 from ...model.plan import SECOND_NS, Direction, End
 from ...model.samples import Sample, SessionSample
+from ..protocol.cookie_and_streams import Stream
 from ..protocol.results import EndResults, StreamResult, total_of
-from ..protocol.states import Stream
 
 _Key = tuple[Direction, int]
 _CLOCKS_NS: Final = SECOND_NS

@@ -16,7 +16,8 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.iperf3.far.observer import Iperf3Options
 from linkgauge.engine.iperf3.far.service import Iperf3Service
-from linkgauge.engine.iperf3.protocol.states import State, make_cookie
+from linkgauge.engine.iperf3.protocol.cookie_and_streams import make_cookie
+from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.model.limits import Limits
 from linkgauge.tui.endpoint.iperf3_output import Iperf3Output
 

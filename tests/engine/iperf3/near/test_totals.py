@@ -2,8 +2,8 @@
 
 import pytest
 from linkgauge.engine.iperf3.near.totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
+from linkgauge.engine.iperf3.protocol.cookie_and_streams import list_streams
 from linkgauge.engine.iperf3.protocol.results import EndResults, StreamResult
-from linkgauge.engine.iperf3.protocol.states import list_streams
 from linkgauge.engine.model.events import SessionTotal
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End
 from linkgauge.engine.model.samples import DatagramSample, Sample, SessionSample

@@ -13,9 +13,9 @@ from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.results.run_log import RunLog
 
-from .... import command_line
-from ....engine.results.day_of_samples import samples
-from ....engine.results.log_entries import ENDED, STARTED
+from ..... import command_line
+from .....engine.results.day_of_samples import samples
+from .....engine.results.log_entries import ENDED, STARTED
 
 DEADLINE_S = 30.0
 RUN_ID = "20261121-014629-7f3a"
