@@ -145,7 +145,7 @@ def _valid_log(_pid: int) -> bytes:
         with RunLog.open(Path(folder)) as log:
             log.begin("20261121-011530-k3f9", "gbe-fd-1500", "db-02:5820", "a label")
             for event in recorded_events(4):
-                log.add("20261121-011530-k3f9", event)
+                log.append_event("20261121-011530-k3f9", event)
             log.finish("20261121-011530-k3f9", "PASS", {"measured": {"total": {"mbit_s": 941.0}}, "why": []})
         (path,) = Path(folder).glob("*.sqlite3")
         with contextlib.closing(sqlite3.connect(path)) as connection:

@@ -100,7 +100,7 @@ def _frames(data: bytes) -> str:
     reader = FrameReader(End.NEAR)
     count = 0
     for start in range(0, len(data), 700):
-        count += sum(len(body) <= reader.max_frame_bytes for body in reader.feed(data[start : start + 700]))
+        count += sum(len(body) <= reader.max_frame_bytes for body in reader.read_frames(data[start : start + 700]))
     return f"{min(count, 5)} bodies"
 
 
@@ -119,7 +119,7 @@ def _coded_frames(data: bytes) -> str:
     reader.codes = FrameCodes(b"shared", NEAR_ROLE)
     accepted: list[bytes] = []
     try:
-        for body in reader.feed(data):
+        for body in reader.read_frames(data):
             accepted.append(body)  # noqa: PERF402 - up to the error
     finally:
         if accepted != list(_BODIES[: len(accepted)]):

@@ -79,7 +79,7 @@ class Endpoint:
         self._listener = listener
         self.certificate = certificate
         self._event_log = EventLog(log)
-        self.log = self._event_log.add
+        self.log = self._event_log.log_entry
         self._registry: RunRegistry = {}
         self._context = ServiceContext(self.admission, self._registry, self.log, mode_chooser)
         self._datagrams = DatagramListener(self._registry, self.admission, self.log)

@@ -56,7 +56,7 @@ class LiveLine:
         if self._live is not None:
             self._live.stop()
 
-    def show(self, interval: Interval, meter: Meter | None = None) -> None:
+    def show_interval(self, interval: Interval, meter: Meter | None = None) -> None:
         """Draw an interval, with the mean so far and its margin of error from the meter."""
         if self._live is not None and self._is_terminal_ready():
             self._live.update(self._text(interval_text(interval, self._plan, meter)), refresh=True)
@@ -161,7 +161,7 @@ def _loss(interval: Interval, flow: Direction) -> str:
         return f"loss{arrow} {loss_percent(None):>8}"
     sums = SessionDatagrams()
     for part in counts:
-        sums.add(part)
+        sums.add_datagrams(part)
     per_s = sums.received * 1e9 / receiver.sample.interval_ns
     return f"loss{arrow} {loss_percent(sums.lost_percent):>8}  {numbers.number(per_s):>9} packets/s"
 

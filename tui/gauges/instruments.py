@@ -141,9 +141,9 @@ class Instruments(Container):
         log = self._event_log
         if log is not None and log.display:
             events = view.readings.log if view.readings else None
-            log.show(events.lines if events else (), events.written if events else 0)
+            log.show_lines(events.lines if events else (), events.written if events else 0)
 
-    def show(self, view: CockpitSnapshot) -> None:
+    def show_snapshot(self, view: CockpitSnapshot) -> None:
         """Show these values."""
         self._view = view
         readings = view.readings
@@ -153,7 +153,7 @@ class Instruments(Container):
         cpu = CpuView(_cpu(view, End.NEAR), _cpu(view, End.FAR), is_shared)
         for panel in self.query(CpuPanel):
             panel.show(cpu)
-        self.query_one(PlotArea).show(view)
+        self.query_one(PlotArea).show_snapshot(view)
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
         self.set_class(running and view.problem is None, "-running")
         rows = readings.session_rows() if readings else ()
@@ -161,7 +161,7 @@ class Instruments(Container):
         retransmits = readings.retransmits() if readings and not is_datagram else None
         sessions = SessionsView(rows, retransmits, view.response_bits, is_datagram=is_datagram)
         self.query_one(SessionTable).show(sessions)
-        self.query_one(VerdictPanel).show(view)
+        self.query_one(VerdictPanel).show_snapshot(view)
         self._show_events(view)
 
     def on_flow_gauge_resized(self) -> None:
@@ -228,7 +228,7 @@ class PlotArea(Container):
         with VerticalScroll(id="notice"):
             yield Static(markup=False)
 
-    def show(self, view: CockpitSnapshot) -> None:
+    def show_snapshot(self, view: CockpitSnapshot) -> None:
         """Show these values."""
         self._view = view
         plot, notice = self.query_one(RunPlot), self.query_one("#notice", VerticalScroll)
@@ -274,7 +274,7 @@ class PlotArea(Container):
     def on_resize(self) -> None:
         """Show the text for the new size."""
         if self._view is not None:
-            self.show(self._view)
+            self.show_snapshot(self._view)
 
 
 def _problem(problem: str) -> Content:

@@ -257,7 +257,7 @@ class CockpitScreen(SettingActions):
         is_unavailable = why_unavailable(snapshot.peer, Feature.PROBE) is not None
         self.query_one(KeyFooter).show(frozenset({"respond"} if is_unavailable else ()))
         if not snapshot.is_paused:
-            self.query_one(Instruments).show(snapshot)
+            self.query_one(Instruments).show_snapshot(snapshot)
 
     # Actions of the registry: the run.
 

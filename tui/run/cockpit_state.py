@@ -216,7 +216,7 @@ class CockpitState:
         if isinstance(event, Started):
             self._ip_version = event.ip_version
         if self.readings is not None:
-            self.readings.log.feed(event)
+            self.readings.log.add_event(event)
             if self._requested == self.readings.settings:
                 self._requested = None
             if (started := self.readings.meter.started) is not None:

@@ -120,10 +120,10 @@ class RunRecorder:
         """The meter of the run."""
         return self.diagnosis.meter
 
-    def add(self, event: Event) -> list[Interval]:
+    def record_event(self, event: Event) -> list[Interval]:
         """Store an event, and pass it to the meter; return the intervals that it completed."""
         if self._log is not None:
-            self._log.add(self.run_id, event)
+            self._log.append_event(self.run_id, event)
         return self.meter.feed(event)
 
     def finish(self, further: Mapping[str, Any] | None = None) -> Outcome:

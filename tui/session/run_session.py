@@ -257,7 +257,7 @@ class RunSession:
 
     def _record(self, event: Event) -> None:
         """Record an event, write its rows, and end the run if it is precise enough."""
-        self.intervals = self._recorder.add(event)
+        self.intervals = self._recorder.record_event(event)
         self._write_rows()
         if isinstance(event, Sampled) and not event.warmup:
             self._stop_if_precise()

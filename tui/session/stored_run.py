@@ -86,7 +86,7 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
             remedy = shell_command("linkgauge", "runs", "delete", row.run_id)
             raise RunLogError(f"run {row.run_id} is damaged: its beginning is missing; `{remedy}` removes it")
         meter.feed(event)
-        readings.log.feed(event)
+        readings.log.add_event(event)
     if row.is_running and not meter.has_ended:
         meter.feed(Ended(STILL_RUNNING))
     meter.flush()

@@ -355,7 +355,7 @@ class Iperf3Run(Run):
 
     def _handle_near_sample(self, sample: Sample) -> None:
         stamped = self._events.add_sample(sample)
-        self._counts.add(sample, is_warmup=stamped.warmup)
+        self._counts.add_sample(sample, is_warmup=stamped.warmup)
         far_sample = sample_from_sender(sample)
         if far_sample is not None and not self._failure:
             self._events.add_sample(far_sample)

@@ -55,7 +55,7 @@ class NearCounts:
         self._cpu_ns = 0
         self.span_ns = 0
 
-    def add(self, sample: Sample, *, is_warmup: bool) -> None:
+    def add_sample(self, sample: Sample, *, is_warmup: bool) -> None:
         """Add a sample of this end."""
         if not is_warmup and not sample.is_drain:
             self.span_ns += sample.interval_ns

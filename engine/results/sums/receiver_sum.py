@@ -36,7 +36,7 @@ class RateSpread(Sums):
     session_squares: dict[int, float] = field(default_factory=dict[int, float])
     kbit_s: Histogram = field(default_factory=Histogram)
 
-    def add(self, sample: Sample, flow: Direction) -> None:
+    def add_sample(self, sample: Sample, flow: Direction) -> None:
         """Add an interval of the receiver."""
         bytes_, span_ns = sample.bytes_of(flow), sample.interval_ns
         bit_s = bits_per_second(bytes_, span_ns)
@@ -44,7 +44,7 @@ class RateSpread(Sums):
             return
         self.intervals += 1
         self.squares += bytes_ * bytes_ / span_ns
-        self.kbit_s.add(round(bit_s / 1_000))
+        self.kbit_s.count_value(round(bit_s / 1_000))
         for part in sample.sessions:
             if part.direction is flow:
                 number, before = part.session, self.session_squares.get(part.session, 0.0)
@@ -77,16 +77,16 @@ class ReceiverSum:
     buffer_readings: int = 0
     spread: RateSpread = field(default_factory=RateSpread)
 
-    def add(self, sample: Sample, flow: Direction) -> None:
+    def add_sample(self, sample: Sample, flow: Direction) -> None:
         """Add the receiver's sample, without its datagrams."""
         self.is_from_sender = self.is_from_sender or sample.is_from_sender
         bytes_, span_ns = sample.bytes_of(flow), sample.interval_ns
         self.bytes += bytes_
         self.span_ns += span_ns
         self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
-        self.spread.add(sample, flow)
+        self.spread.add_sample(sample, flow)
         if self.series is not None:
-            self.series.add(bytes_ * 8 * SECOND_NS, span_ns)
+            self.series.add_interval(bytes_ * 8 * SECOND_NS, span_ns)
         merge_counts(self.latency, latency_counts(sample, flow).items())
         for session in sample.sessions:
             if session.direction is flow:

@@ -70,20 +70,20 @@ class SampleSum:
             for flow in Direction.DUPLEX.flows
         }
 
-    def add(self, sample: Sample, flows: Iterable[Direction]) -> None:
+    def add_sample(self, sample: Sample, flows: Iterable[Direction]) -> None:
         """Add the directions of a sample that its setting runs. Of a drain, only the datagrams count."""
         for flow in flows:
             datagrams = self.received[flow].datagrams
             if datagrams is not None:
-                datagrams.add(sample, flow)
+                datagrams.add_sample(sample, flow)
         if sample.is_drain:
             return
         self.ends[sample.end] = combine((self.ends[sample.end], EndSum.of(sample)))
         for flow in flows:
             if sender_of(flow, self.workload) is not sample.end:
-                self.received[flow].add(sample, flow)
+                self.received[flow].add_sample(sample, flow)
             elif flow in self.sent:
-                self.sent[flow].add(sample, flow)
+                self.sent[flow].add_sample(sample, flow)
 
     def set_totals(self, totals: Totals, flows: Iterable[Direction]) -> None:
         """Take the figures of an end without samples: its results as receiver and as sender."""
@@ -125,7 +125,7 @@ class RecentSamples:
         for samples in self._samples.values():
             samples.clear()
 
-    def add(self, event: Sampled) -> bool:
+    def keep_sample(self, event: Sampled) -> bool:
         """Add an end's next sample, which is not of the drain, and drop those that are too old now.
 
         Return whether it counts. A late sample counts for earlier settings only, even if they are the same.
@@ -150,7 +150,7 @@ class RecentSamples:
         for samples in self._samples.values():
             for event in samples:
                 if not event.warmup:
-                    sums.add(event.sample, flows)
+                    sums.add_sample(event.sample, flows)
         return sums
 
     def sum_shown(self, workload: Workload, flows: Sequence[Direction], span_ns: int) -> SampleSum:
@@ -158,7 +158,7 @@ class RecentSamples:
         sums = SampleSum(workload, has_senders=False)
         for end in End:
             for sample in self.of_end(end, span_ns):
-                sums.add(sample, flows)
+                sums.add_sample(sample, flows)
         return sums
 
 

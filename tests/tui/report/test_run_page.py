@@ -140,7 +140,7 @@ def test_no_text_of_a_run_is_more_than_text(world: Any, history_log: RunLog, tmp
         script.end(detail=evil)
         log.begin("r1", '"><img src=x>', evil, label=evil)
         while not script.queue.empty():
-            log.add("r1", script.queue.get_nowait())
+            log.append_event("r1", script.queue.get_nowait())
         log.set_note("r1", evil)
         page = page_of(log, "r1")
     assert page.text.count('<script>alert("x")</script>') >= 3

@@ -20,22 +20,22 @@ from ..termination import handle_signals
 def serve_on_screen(config: EndpointConfig) -> int:
     """Serve clients behind the screen until the user or a signal ends it; return the exit status."""
     log = EndpointLog(lambda: datetime.now().astimezone())
-    setup = prepare_endpoint(config, log.add)
+    setup = prepare_endpoint(config, log.append_entry)
     run(_serve(config, setup, log))
     return 0
 
 
 async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog) -> None:
-    publication = EndpointPublication(config.metrics, log.add)
+    publication = EndpointPublication(config.metrics, log.append_entry)
     async with (
         make_endpoint(config, setup, publication.log) as endpoint,
         serve_iperf3(setup.iperf3, endpoint, gives_json=False),
         publication.open(endpoint),
     ):
         served = ServedEndpoint(config, setup, endpoint, log)
-        log.add(LogEntry("listening", f"listening on {served.info.address}"))
+        log.append_entry(LogEntry("listening", f"listening on {served.info.address}"))
         if publication.url is not None:
-            log.add(LogEntry("listening", f"metrics: {publication.url}"))
+            log.append_entry(LogEntry("listening", f"metrics: {publication.url}"))
         app = EndpointApp(
             served, loaded=read_preferences(config_dir()), save=partial(save_preferences, config_dir())
         )
@@ -49,6 +49,8 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog)
 
         with handle_signals(receive, draws=True):
             announcement = setup.announcement(config.announce)
-            async with announced_on_lan(announcement, setup.listener, log.add, is_bound=config.bind is not None):
+            async with announced_on_lan(
+                announcement, setup.listener, log.append_entry, is_bound=config.bind is not None
+            ):
                 await app.run_async()
             await served.finish()  # without the terminal the runs still have their time to end

@@ -132,7 +132,7 @@ async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> M
                 stopper.first = stopper.first or number
             else:
                 async for update in session:
-                    progress.show(update, session)
+                    progress.print_update(update, session)
     session = progress.session
     if session is None:
         return None
@@ -158,7 +158,7 @@ class _Progress(Progress):
         """Note the mesh, which has begun."""
         self.session = session
 
-    def show(self, update: MeshUpdate, session: MeshSession) -> None:
+    def print_update(self, update: MeshUpdate, session: MeshSession) -> None:
         """Print what there is to say about an event."""
         event = update.event
         if self._job.outputs.as_json_stream:

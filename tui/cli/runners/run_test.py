@@ -213,7 +213,7 @@ class _Runner:
         test, count = self._test, 0
         async for event in session:
             for interval in session.intervals:
-                live.show(interval, session.meter)
+                live.show_interval(interval, session.meter)
             if isinstance(event, Warned) and test.outputs.is_for_programs:
                 live.print_above(event.text)
             notices = session.notices[count:]

@@ -89,7 +89,7 @@ class _Progress(Progress):
         self._started = time.monotonic()
         self._done = 0
 
-    def add(self, cell: SweepResult) -> str:
+    def add_result(self, cell: SweepResult) -> str:
         """Add a result; return its progress line."""
         self.cells.append(cell)
         self._done += 1
@@ -118,14 +118,14 @@ class _LiveProgress:
         if self._run is None:
             return
         for interval in self._run.intervals:
-            self._live.show(interval, self._run.meter)
+            self._live.show_interval(interval, self._run.meter)
         for line in self._run.json_lines(event) if self._has_lines else ():
             emit_json_line(line)
 
     def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
         self._stopper.stop_run = None
         if result is not None:
-            self._live.print_above(self._progress.add(result))
+            self._live.print_above(self._progress.add_result(result))
         elif not self.is_stopping:
             self._progress.failures[point] = detail
             self._live.print_above(f"{point_words(point)}: {numbers.sanitize(detail)}")

@@ -158,7 +158,7 @@ async def _show(job: WatchJob, session: Watch, log: RunLog, signals: _Signals) -
 
 async def _print_lines(job: WatchJob, session: Watch) -> int:
     worst = PASS
-    show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).show
+    show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).print_event
     async for event in session:
         show(event)
         if isinstance(event, CheckEnded) and event.decides:
@@ -196,7 +196,7 @@ class _Lines:
     def __init__(self, session: Watch) -> None:
         self._session = session
 
-    def show(self, event: WatchEvent) -> None:
+    def print_event(self, event: WatchEvent) -> None:
         """Print an event with its time, UTC as in the history."""
         at = datetime.fromtimestamp(event.at_s, UTC)
         emit_line(sanitize(f"{at:%Y-%m-%d %H:%M:%S}  {event_words(event, self._session.plan)}"))

@@ -43,7 +43,7 @@ class MessageLine(Static):
     def __init__(self) -> None:
         super().__init__(markup=False)
 
-    def show(self, message: Notification) -> None:
+    def show_message(self, message: Notification) -> None:
         """Show this message."""
         mark, style = _MARKS[message.severity]
         text = Content.from_text(message.message, markup=message.markup)
@@ -99,8 +99,8 @@ class MessageApp(DiffApp):
 
 def _show(screen: Screen[Any], lines: list[MessageLine], message: Notification) -> None:
     if lines:
-        lines[0].show(message)
+        lines[0].show_message(message)
         return
     line = MessageLine()
     screen.mount(line)
-    line.show(message)
+    line.show_message(message)

@@ -207,7 +207,7 @@ class TextPage(StyledWidget, ScrollView, can_focus=True):
         self._text: RenderableType | LineLayout | None = None
         self._strips: list[Strip] = []
 
-    def show(self, text: RenderableType | LineLayout) -> None:
+    def show_text(self, text: RenderableType | LineLayout) -> None:
         """Show this text from its beginning."""
         self._text = text
         self._lay_out()

@@ -8,7 +8,7 @@ def _sum_of(lost: list[int]) -> LostAtOnce:
     """Return the sum of samples with these numbers of segments sent again."""
     losses = LostAtOnce()
     for count in lost:
-        losses.add(count)
+        losses.note_lost(count)
     return losses
 
 

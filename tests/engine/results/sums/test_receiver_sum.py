@@ -15,7 +15,7 @@ def _receiver_sum(intervals: list[tuple[int, int]]) -> ReceiverSum:
     sums = ReceiverSum()
     for index, (amount, span_ns) in enumerate(intervals):
         part = SessionSample(Direction.OUT, 1, amount)
-        sums.add(Sample(End.FAR, index, (index + 1) * SECOND_NS, span_ns, (part,)), Direction.OUT)
+        sums.add_sample(Sample(End.FAR, index, (index + 1) * SECOND_NS, span_ns, (part,)), Direction.OUT)
     return sums
 
 
