@@ -12,6 +12,7 @@ from ..engine.model.plan import Direction, Plan
 from ..engine.model.serialization import make_printable
 from ..engine.model.workload import Workload
 from ..engine.results.summary import Summary
+from .number_text import format_quantity
 from .preset import Flow, LinkSpec
 from .preset_validation import check_id
 
@@ -129,7 +130,7 @@ def _table_lines(rates: Mapping[tuple[Flow, int], float], column: str) -> Iterat
 
 
 def _row(flow: Flow, sessions: int) -> str:
-    return f"{flow}, {sessions} session{'' if sessions == 1 else 's'}"
+    return f"{flow}, {format_quantity(sessions, 'session')}"
 
 
 def _rate_lines(flow: Flow, sessions: int, workload: Workload, column: str) -> list[str]:

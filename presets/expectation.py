@@ -14,6 +14,7 @@ from ..engine.model.events import Expectation, ExpectedRate
 from ..engine.model.plan import Direction, Settings
 from ..engine.model.serialization import encode
 from ..engine.model.workload import Workload, workload_named
+from ..engine.results.rate_and_loss import change_percent
 from .number_text import format_rate
 from .preset import Flow, LinkSpec, Preset, Rate, as_bit_s, as_transactions_s
 from .wire import DEFAULT_VARIANT, Variant, derive, derive_datagrams, ipv6_share, largest_datagram
@@ -220,7 +221,7 @@ def datagram_rates(link: LinkSpec, variant: Variant = DEFAULT_VARIANT) -> dict[F
 def model_deviation_percent(preset: Preset, rate: Rate) -> float | None:
     """Return the percent by which a documented rate exceeds the computed one, if both exist."""
     bit_s, derived = preset.rate_bit_s(rate), derive(preset.link, rate.flow)
-    return None if bit_s is None or derived is None else (bit_s / derived.bit_s - 1) * 100
+    return None if bit_s is None or derived is None else change_percent(derived.bit_s, bit_s)
 
 
 def preset_json(preset: Preset, variant: Variant = DEFAULT_VARIANT) -> dict[str, Any]:

@@ -205,6 +205,11 @@ def _judge_rates(
     return replace(worst, text=f"{worst.label}: {' '.join(verdict.text for verdict in verdicts)}")
 
 
+def rate_word(percent: float, pass_percent: float) -> Literal["pass", "short", "fail"]:
+    """Return the verdict on a rate in percent of the expected one."""
+    return "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
+
+
 def _judge_direction(
     name: str, expected: ExpectedRate, measured: Measurement | None, pass_percent: float
 ) -> Verdict:
@@ -215,7 +220,7 @@ def _judge_direction(
         return Verdict("none", text)
     was, wanted = _compared(expected, measured)
     percent = measured.percent_of(expected) or 0.0
-    word: VerdictCode = "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
+    word = rate_word(percent, pass_percent)
     text = f"{name} {was} is {_percent(percent, pass_percent)} of {wanted} ({expected.basis}: {expected.source})"
     if expected.is_exceeded_by(measured.result_bit_s):
         most = format_rate(expected.most_bit_s or 0)

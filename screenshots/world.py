@@ -18,7 +18,7 @@ from linkgauge.tui.app.app import LinkgaugeApp
 from linkgauge.tui.app.far_end_keeper import FarEndKeeper
 from linkgauge.tui.cli.terminal_app import AppBackend
 from linkgauge.tui.kit.drawing.screen_diff import screen_strips
-from linkgauge.tui.readings.instrument_values import Phase
+from linkgauge.tui.readings.cockpit_snapshot import Phase
 from linkgauge.tui.session.run_spec import Judging, RunSpec
 from textual.pilot import Pilot
 

@@ -1,7 +1,9 @@
 """The plan of a watch: its peers, their tests and times, data budgets, notifications. Pure."""
 
 import re
+import time
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -14,10 +16,12 @@ MAX_PEERS: Final = 256
 MAX_NAME_LENGTH: Final = 64
 LEAST_PERIOD_NS: Final = SECOND_NS
 MOST_PERIOD_NS: Final = 366 * 86_400 * SECOND_NS
+LEAST_REPEAT_NS: Final = 60 * SECOND_NS
 MAX_RETESTS: Final = 10
 GROUP_PREFIX: Final = "watch-"
 """The group of a watch's runs in the run log begins with this."""
 
+_MAIL_ADDRESS: Final = re.compile(r"[A-Za-z0-9][\w.+-]*@[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 
 
@@ -85,20 +89,63 @@ class WatchedPeer:
             raise PlanError("budget", str(self.budget_bytes), "give 0 bytes or more")
 
 
+class NotifyFormat(StrEnum):
+    """The receivers that a webhook can have."""
+
+    JSON = "json"
+    SLACK = "slack"
+    ALERTMANAGER = "alertmanager"
+    NTFY = "ntfy"
+
+
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """The receivers of notifications.
+    """The receivers of notifications, and when they get them.
 
     Args:
         command: a program and its arguments, started without a shell, with the change as JSON on its input.
-        webhook: an http or https address; the same JSON is posted to it.
+        webhook: an http or https address; the change is posted to it.
+        format: what the webhook's receiver expects.
+        headers_file: a file of lines `Name: value` that each post carries; only its owner may read it.
+        email: addresses that the host's sendmail gets the change for.
+        repeat_ns: tell again after this time, while a peer stays failed or below its mark; None tells once.
+        quiet: the first minute of the local day without notifications, and the first with them again; None without
+            quiet hours.
     """
 
     command: tuple[str, ...] = ()
     webhook: str | None = None
+    format: NotifyFormat = NotifyFormat.JSON
+    headers_file: str | None = None
+    email: tuple[str, ...] = ()
+    repeat_ns: int | None = None
+    quiet: tuple[int, int] | None = None
+
+    @property
+    def has_receiver(self) -> bool:
+        """Whether anybody is told."""
+        return bool(self.command or self.email) or self.webhook is not None
+
+    def is_quiet(self, at_s: float) -> bool:
+        """Return whether a time, in seconds since 1970, is in the quiet hours of this host's local day."""
+        if self.quiet is None:
+            return False
+        local = time.localtime(at_s)
+        minute, (first, end) = local.tm_hour * 60 + local.tm_min, self.quiet
+        return first <= minute < end if first < end else minute >= first or minute < end
 
     def __post_init__(self) -> None:
-        """Raise PlanError if the webhook is not a web address."""
+        """Raise PlanError for what is not an address, a time or a combination."""
+        for each in self.email:
+            if not _MAIL_ADDRESS.fullmatch(each):
+                raise PlanError("email", repr(make_printable(each)[:60]), "give addresses such as ops@example.net")
+        if self.repeat_ns is not None and not LEAST_REPEAT_NS <= self.repeat_ns <= MOST_PERIOD_NS:
+            raise PlanError("repeat", f"{self.repeat_ns / SECOND_NS:g} s", "give 1 minute to 366 days")
+        if self.quiet is not None and self.quiet[0] == self.quiet[1]:
+            raise PlanError("quiet", "a whole day", "give two times such as 22:00-07:00")
+        if self.webhook is None and (self.headers_file is not None or self.format is not NotifyFormat.JSON):
+            field = "format" if self.headers_file is None else "headers_file"
+            raise PlanError(field, "given", "give the webhook as well, which it is for")
         if self.webhook is not None and not _is_web_address(self.webhook):
             shown = repr(make_printable(self.webhook))
             raise PlanError("webhook", shown, "give an http:// or https:// address")

@@ -122,7 +122,8 @@ class Endpoint:
         if self._tasks:
             await asyncio.wait(self._tasks)
         if self._fork_server is not None:
-            await self._fork_server.close()
+            lease, self._fork_server = self._fork_server, None
+            await lease.close()
         self._event_log.close()
 
     def serve_connection(self, control: ControlConnection) -> None:

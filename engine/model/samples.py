@@ -111,6 +111,11 @@ class LatencyCounts:
     buckets: tuple[int, ...]
     counts: tuple[int, ...]
 
+    @property
+    def by_bucket(self) -> dict[int, int]:
+        """The count of each bucket."""
+        return dict(zip(self.buckets, self.counts, strict=True))
+
     def __post_init__(self) -> None:
         """Raise ValueError for impossible counts: percentiles are computed from these."""
         buckets = self.buckets
@@ -310,6 +315,14 @@ def combine_known(parts: Iterable[T | None]) -> T | None:
     """Return the known ones combined; None if there are none."""
     known = [part for part in parts if part is not None]
     return combine(known) if known else None
+
+
+def latency_counts(parts: Iterable[LatencyCounts], flow: Direction) -> dict[int, int]:
+    """Return the counts of a single direction by latency bucket (latency_histogram.py)."""
+    for part in parts:
+        if part.direction is flow:
+            return part.by_bucket
+    return {}
 
 
 def sum_known(values: Iterable[int | None]) -> int | None:

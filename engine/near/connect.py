@@ -8,8 +8,8 @@ import errno
 import logging
 import socket
 import time
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -56,6 +56,17 @@ _LONGEST_NAME: Final = 256
 _SSH_PORT: Final = 22
 _SSH_GREETING: Final = "'SSH-"  # RFC 4253, as an error quotes it
 _log = logging.getLogger(__name__)
+
+
+@contextmanager
+def explained_errors(peer: FarEnd, kind: type[PeerError] = PeerError) -> Generator[None]:
+    """Name the far end, and the remedy, if what it sends was changed on its way or makes no sense: a `kind`."""
+    try:
+        yield
+    except ConnectionTampered as error:
+        raise ConnectionTampered(f"{peer} cannot be used: {error}") from error
+    except RemoteProtocolError as error:
+        raise kind(f"{peer} cannot be understood: {error}; install the same version on both hosts") from error
 
 
 @asynccontextmanager
@@ -123,7 +134,8 @@ async def _open_connection(
                 else:
                     control = peer.open_control()
                 _log.debug("connected to %s", peer)
-                ends = await _shake_hands(control, peer)
+                with explained_errors(peer, PeerNotLinkgauge):
+                    ends = await _shake_hands(control, peer)
         except TimeoutError as error:
             if attempts is not None and not attempts.is_connected:
                 raise attempts.unreachable_error() from error
@@ -181,12 +193,6 @@ async def _shake_hands(control: ControlConnection, peer: FarEnd) -> HandshakeRes
         raise PeerNotLinkgauge(text) from error
     except PeerVersionMismatch as error:
         raise PeerVersionMismatch(f"{peer} cannot be used: {error}") from error
-    except ConnectionTampered as error:
-        raise ConnectionTampered(f"{peer} cannot be used: {error}") from error
-    except RemoteProtocolError as error:
-        raise PeerNotLinkgauge(
-            f"{peer} cannot be understood: {error}; install the same version on both hosts"
-        ) from error
     except ConnectionClosed as error:
         raise PeerUnreachable(f"{peer} was lost during the handshake: {error}; {CHECK_RUNS}") from error
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..model.plan import SECOND_NS, Direction, Plan, Settings
 from ..model.samples import ProbeSample, Sample
-from ..results.responsiveness.distribution import Counts, add_counts, mean_ns, merged_counts, weighted_by_time
+from ..results.responsiveness.distribution import Counts, mean_ns, merged_counts, weighted_by_time
 from ..results.responsiveness.loads import carries_datagrams
 from ..results.responsiveness.steadiness import LATEST_NS, RATE_WINDOWS, is_higher, is_rate_steady
 
@@ -115,15 +115,11 @@ class LoadPhases:
         return _Reading(sample.elapsed_ns, sample.interval_ns, carried, self._latency_of(sample.probe))
 
     def _latency_of(self, probe: ProbeSample | None) -> Counts:
-        counts: dict[int, float] = {}
         if probe is None:
-            return counts
+            return {}
         if not self._has_datagrams:
-            add_counts(counts, probe.latency)
-            return weighted_by_time(counts)
-        if probe.datagrams is not None:
-            add_counts(counts, probe.datagrams.latency)
-        return counts
+            return weighted_by_time(probe.latency.by_bucket)
+        return {} if probe.datagrams is None else probe.datagrams.latency.by_bucket
 
     def _is_latency_rising(self, now_ns: int) -> bool:
         """Return whether latency has lately been higher than ever before; False where none was measured at all."""

@@ -20,10 +20,8 @@ from ..control.handshake import HandshakeResult
 from ..iperf3.protocol.missing_features import Feature, why_unavailable
 from ..model.errors import (
     ConnectionClosed,
-    ConnectionTampered,
     PeerError,
     PeerRefused,
-    RemoteProtocolError,
     explain_os_error,
 )
 from ..model.events import Reason, RunEnd
@@ -45,7 +43,7 @@ from ..protocol.tokens import RunSecret
 from ..workloads.datagram_handshake import connect_datagrams
 from ..workloads.session_handshake import ConnectTarget, SessionSpec
 from ..workloads.udp.df_socket import DfSocket, SizeError
-from .connect import CHECK_HAS_UDP, FarEnd, connect
+from .connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors
 
 READY_DEADLINE_S: Final = 15.0
 MEASURE_DEADLINE_S: Final = 20.0
@@ -153,21 +151,16 @@ async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> P
         if ends.is_data_tunneled:
             raise PeerError(f"{peer}: --via-ssh cannot carry datagrams; leave it out")
         try:
-            async with asyncio.timeout(READY_DEADLINE_S):
-                secret = await prepare_path_session(control, peer)
-            async with (
-                asyncio.timeout(MEASURE_DEADLINE_S),
-                open_path_socket(control, secret, binding) as (sock, key),
-            ):
-                return await _Measurement(sock, key, control.ip_version, ends).measure(str(peer))
+            with explained_errors(peer):
+                async with asyncio.timeout(READY_DEADLINE_S):
+                    secret = await prepare_path_session(control, peer)
+                async with (
+                    asyncio.timeout(MEASURE_DEADLINE_S),
+                    open_path_socket(control, secret, binding) as (sock, key),
+                ):
+                    return await _Measurement(sock, key, control.ip_version, ends).measure(str(peer))
         except ConnectionClosed as error:
             raise PeerError(f"{peer} ended the conversation: {error}; {CHECK_HAS_UDP}") from error
-        except ConnectionTampered as error:
-            raise ConnectionTampered(f"{peer} cannot be used: {error}") from error
-        except RemoteProtocolError as error:
-            raise PeerError(
-                f"{peer} cannot be understood: {error}; install the same version on both hosts"
-            ) from error
         except TimeoutError as error:
             raise PeerError(f"{peer}: the path MTU was not found in {MEASURE_DEADLINE_S:g} s; try again") from error
         except OSError as error:

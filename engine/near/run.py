@@ -21,7 +21,6 @@ from ..model.errors import (
     LinkgaugeError,
     PeerError,
     PeerRefused,
-    RemoteProtocolError,
 )
 from ..model.events import EndText, Reason, RunEnd, WarningText
 from ..model.plan import Mode, Plan, Settings
@@ -41,6 +40,7 @@ from .connect import (
     FarEnd,
     HandshakeResult,
     connect,
+    explained_errors,
 )
 from .load_phases import LoadPhases
 from .run_goal import RunGoal
@@ -172,22 +172,17 @@ class EndpointRun(Run):
     async def _open(self) -> ProbeSample | None:
         """Open all sessions at both ends, measure the idle link, and let the far end begin."""
         try:
-            ready = await self._await_message(Ready)
-            _log.debug("%s is ready; sessions are opened", self._peer)
-            await self._opener.open_first(ready.token)
-            _log.debug("all sessions are open; the idle link is measured")
-            idle = await self._sampler.measure_idle()
-            self._control.send(Start())
-            await self._await_message(Begun)
+            with explained_errors(self._peer):
+                ready = await self._await_message(Ready)
+                _log.debug("%s is ready; sessions are opened", self._peer)
+                await self._opener.open_first(ready.token)
+                _log.debug("all sessions are open; the idle link is measured")
+                idle = await self._sampler.measure_idle()
+                self._control.send(Start())
+                await self._await_message(Begun)
         except ConnectionClosed as error:
             text = f"{self._peer} was lost before the test began: {error}; {_remedy_for_loss(self.plan)}"
             raise PeerError(text) from error
-        except ConnectionTampered as error:
-            raise ConnectionTampered(f"{self._peer} cannot be used: {error}") from error
-        except RemoteProtocolError as error:
-            raise PeerError(
-                f"{self._peer} cannot be understood: {error}; install the same version on both hosts"
-            ) from error
         if self.plan.has_phases:
             self._load_phases = LoadPhases(self.plan, idle)
         return idle

@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 from ..model.plan import Direction, Plan
 from .confidence import CONFIDENCE, Estimate, student_t
+from .rate_and_loss import change_percent
 from .responsiveness.result import GRADES, Responsiveness
 from .summary import CpuSummary, Measurement, Summary
 
@@ -105,20 +106,19 @@ def compare_estimates(first: Estimate, second: Estimate, confidence: float = CON
     """Return the second mean's difference from the first, with its interval; None if a mean is 0."""
     if first.mean <= 0 or second.mean <= 0:
         return None
-    ratio = second.mean / first.mean
     estimates = (first, second)
     parts = [(estimate.standard_error / estimate.mean) ** 2 for estimate in estimates]
     squares = sum(parts)
     if not squares:
-        exact = 100 * (ratio - 1)
+        exact = change_percent(first.mean, second.mean)
         return Difference(exact, exact, exact)
     # The degrees of freedom of the difference, by Welch and Satterthwaite.
     degrees = squares**2 / sum(
         part**2 / estimate.degrees_of_freedom for part, estimate in zip(parts, estimates, strict=True)
     )
     reach = min(_MAX_EXPONENT, student_t(max(1.0, degrees), confidence) * sqrt(squares))
-    low, high = (100 * (exp(log(ratio) + sign * reach) - 1) for sign in (-1, 1))
-    return Difference(100 * (ratio - 1), low, high)
+    low, high = (100 * (exp(log(second.mean / first.mean) + sign * reach) - 1) for sign in (-1, 1))
+    return Difference(change_percent(first.mean, second.mean), low, high)
 
 
 def compare(first: Summary, second: Summary) -> Comparison:
@@ -233,5 +233,5 @@ def _figure(
     elif first is not None and first == second:
         difference = Difference(0.0)
     elif first and second is not None:
-        difference = Difference(100 * (second / first - 1))
+        difference = Difference(change_percent(first, second))
     return Figure(key, unit, first, second, difference, first_estimate, second_estimate)

@@ -29,6 +29,8 @@ from math import exp, lgamma, log, sqrt
 from statistics import NormalDist
 from typing import Final
 
+from .rate_and_loss import percent_of
+
 CONFIDENCE: Final = 0.95
 MIN_INTERVALS: Final = 6  # fewer give no usable spread
 SERIES_INTERVAL_NS: Final = 100_000_000
@@ -71,7 +73,7 @@ class Estimate:
     @property
     def half_width_percent(self) -> float | None:
         """Half of the 95 % interval in percent of the mean; None for a mean of 0."""
-        return 100 * self.half_width() / self.mean if self.mean else None
+        return percent_of(self.half_width(), self.mean)
 
     def scaled(self, factor: float) -> "Estimate":
         """Return the estimate in another unit."""

@@ -6,22 +6,21 @@ before the end, they are the sender's too, and `counted_by` says so.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any, Final
 
 from ..model.events import ExpectedRate, Sampled
 from ..model.latency_histogram import summarize_latency
 from ..model.plan import MIB, Direction, End
-from ..model.samples import SessionSample
+from ..model.samples import SessionSample, latency_counts
 from .figure_codec import figure, mbit, part, round_figure, round_known, seconds, us
 from .measured_result import mib, percent_of_expected
 from .meter import Interval, Meter
-from .rate_and_loss import host_percent, hottest_core_percent
+from .rate_and_loss import host_percent, hottest_core_percent, msec_each
 from .responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES
 from .responsiveness.interval_figures import interval_figures
 from .summary import Measurement
 from .sums import other_tests_sum
-from .sums.receiver_sum import latency_counts
+from .sums.sender_sum import tcp_gauges
 from .udp.interval_figures import FIGURES, Figures, flow_figures, session_figures
 
 OTHER_PREFIX: Final = "other_"
@@ -200,7 +199,7 @@ def _transactions_of_all(receiver: Sampled | None, flow: Direction) -> dict[str,
     """Return the transactions of all sessions, with the percentiles of all together."""
     if receiver is None or all(counts.direction is not flow for counts in receiver.sample.latency):
         return {}
-    counts = latency_counts(receiver.sample, flow)
+    counts = latency_counts(receiver.sample.latency, flow)
     latency = summarize_latency(counts)
     percentiles = (None, None) if latency is None else (latency.p50_ns, latency.p99_ns)
     return _transactions(sum(counts.values()), receiver, *percentiles)
@@ -228,21 +227,12 @@ def _probe(near: Sampled | None) -> dict[str, Any]:
     """Return the probe's latency under load, which the near end measures for any direction."""
     if near is None or near.sample.probe is None:
         return {}
-    histogram = near.sample.probe.latency
-    latency = summarize_latency(dict(zip(histogram.buckets, histogram.counts, strict=True)))
+    latency = summarize_latency(near.sample.probe.latency.by_bucket)
     return {} if latency is None else _percentiles(latency.p50_ns, latency.p99_ns)
 
 
 def _tcp(sessions: Iterable[SessionSample]) -> dict[str, Any]:
-    sessions = list(sessions)
-    retransmits = [each.retransmits for each in sessions if each.retransmits is not None]
-    rtts = [each.rtt_us for each in sessions if each.rtt_us is not None]
-    cwnds = [each.cwnd_bytes for each in sessions if each.cwnd_bytes is not None]
-    return {
-        "retransmits": sum(retransmits) if retransmits else None,
-        "rtt_us": round(median(rtts)) if rtts else None,
-        "cwnd_bytes": sum(cwnds) if cwnds else None,
-    }
+    return dict(zip(("rtt_us", "retransmits", "cwnd_bytes"), tcp_gauges(list(sessions)), strict=True))
 
 
 def _datagrams(figures: Figures) -> Figures | None:
@@ -276,9 +266,8 @@ def _end(interval: Interval, end: End) -> EndFigures:
     cores = () if sample is None else sample.cores or ()
     counts = [interval.received_bytes(flow) for flow in interval.flows]
     carried = None if None in counts else sum(filter(None, counts)) / MIB
-    cpu_ns = None if sample is None else sample.process_cpu_ns
     return EndFigures(
         round_known(host_percent(cores)),
         round_known(hottest_core_percent(cores)),
-        None if not carried or cpu_ns is None else round_figure(cpu_ns / 1e6 / carried),
+        round_known(msec_each(None if sample is None else sample.process_cpu_ns, carried)),
     )

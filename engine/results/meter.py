@@ -39,12 +39,13 @@ from .run_totals import (
     sum_senders,
 )
 from .summary import Measurement, Summary
-from .sums.sample_sum import RecentSamples, SampleOrder
+from .sums.sample_sum import RecentSamples, SampleOrder, SampleSum
 from .sums.traces import Traces
 from .udp.packet_overhead import packet_overhead
 from .udp.tail_losses import TailLosses
 
-RECENT_NS: Final = 3 * SECOND_NS
+RECENT_NS: Final = 3 * SECOND_NS  # for the diagnosis of a run in progress
+SHOWN_NS: Final = SECOND_NS  # on the gauges: a single interval fluctuates too much to be read
 _CUT_OFF: Final = RunEnd(Reason.FAILED, EndText.LOG_CUT_OFF.value)
 
 
@@ -108,6 +109,7 @@ class Meter:
         self._end: RunEnd | None = None
         self._waiting: dict[int, dict[End, Sampled]] = {}
         self.recent = RecentSamples(RECENT_NS)
+        self._shown: tuple[Sampled | None, SampleSum] | None = None
         self.has_traces, self.traces = has_traces, Traces()
         self._order = SampleOrder()
         self._reached_ns = dict.fromkeys(End, 0)  # the end of each end's last interval
@@ -182,6 +184,15 @@ class Meter:
     def elapsed_ns(self) -> int:
         """The end of the newest interval of either end; 0 before the first."""
         return max(self._reached_ns.values())
+
+    @property
+    def shown(self) -> SampleSum:
+        """The sums of the last second under the newest settings, warm-up included: made once for all gauges."""
+        newest, settings = self.recent.newest, self.recent.settings
+        if self._shown is None or self._shown[0] is not newest:
+            flows = () if settings is None else settings.direction.flows
+            self._shown = newest, self.recent.sum_shown(self._workload, flows, SHOWN_NS)
+        return self._shown[1]
 
     @property
     def responsiveness(self) -> Responsiveness | None:

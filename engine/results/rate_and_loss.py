@@ -21,9 +21,24 @@ def bits_per_second(bytes_: float, span_ns: int) -> float | None:
     return bytes_ * 8 * SECOND_NS / span_ns if span_ns > 0 else None
 
 
+def per_second(count: float | None, span_ns: int) -> float | None:
+    """Return how many things there were in a second; None if that is unknown, or no time was measured."""
+    return None if count is None or span_ns <= 0 else count * SECOND_NS / span_ns
+
+
 def percent_of(part: float | None, whole: float | None) -> float | None:
     """Return a part in percent of the whole; None if either is unknown, or the whole is 0."""
     return None if part is None or not whole else 100 * part / whole
+
+
+def change_percent(before: float, after: float) -> float:
+    """Return how much larger the second value is, in percent of the first."""
+    return 100 * (after / before - 1)
+
+
+def msec_each(cpu_ns: float | None, count: float | None) -> float | None:
+    """Return the CPU time of each of some things, milliseconds; None if either is unknown, or there were none."""
+    return None if cpu_ns is None or not count else cpu_ns / 1e6 / count
 
 
 def lost_percent(lost: int | None, received: int | None) -> float | None:

@@ -19,8 +19,7 @@ from .confidence import RateSeries
 from .rate_and_loss import Histogram
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 from .sums.end_sum import EndSum
-from .sums.receiver_sum import ReceiverSum
-from .sums.sample_sum import SampleSum
+from .sums.sample_sum import ReceiverSum, SampleSum
 from .sums.sender_sum import SenderSum
 from .udp.tail_losses import TailLosses
 

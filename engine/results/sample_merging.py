@@ -184,7 +184,7 @@ def _received_bytes(sample: Sample, workload: Workload) -> int:
 
 
 def _with_percentiles(session: SessionSample, counts: LatencyCounts | None) -> SessionSample:
-    latency = counts and summarize_latency(dict(zip(counts.buckets, counts.counts, strict=True)))
+    latency = counts and summarize_latency(counts.by_bucket)
     if latency is None:
         return session
     return replace(session, latency_p50_ns=latency.p50_ns, latency_p99_ns=latency.p99_ns)

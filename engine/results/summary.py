@@ -10,7 +10,7 @@ from ..model.events import Expectation, ExpectedRate, Reason, RunEnd
 from ..model.latency_histogram import LatencySummary
 from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings
 from .confidence import Estimate
-from .rate_and_loss import lost_percent, percent_of
+from .rate_and_loss import lost_percent, per_second, percent_of
 from .responsiveness.result import Responsiveness
 
 DatagramMode = Literal["rate", "quality", "mixed"]
@@ -139,7 +139,7 @@ class Measurement:
     @property
     def transactions_s(self) -> float | None:
         """Transactions a second; None for streams."""
-        return None if self.transactions is None else self.transactions * SECOND_NS / self.span_ns
+        return per_second(self.transactions, self.span_ns)
 
     @property
     def result_bit_s(self) -> float:
@@ -156,8 +156,7 @@ class Measurement:
     @property
     def packets_s(self) -> float | None:
         """Different datagrams received in a second; None for TCP."""
-        count = None if self.datagrams is None else self.datagrams.in_time
-        return None if count is None else count * SECOND_NS / self.span_ns
+        return None if self.datagrams is None else per_second(self.datagrams.in_time, self.span_ns)
 
     @property
     def transactions_estimate(self) -> Estimate | None:

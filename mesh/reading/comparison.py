@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import log
 from statistics import median
 
+from ...engine.results.rate_and_loss import change_percent
 from ..figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ..plan import Cell
 from .explanation import LEAST_SLOWNESS
@@ -29,7 +30,7 @@ class CellChange:
     @property
     def percent(self) -> float | None:
         """The change in percent of the first value."""
-        return 100 * (self.after / self.before - 1) if self.before else None
+        return change_percent(self.before, self.after) if self.before else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,14 +55,16 @@ def describe_core_load(evidence: Evidence, end: EndEvidence, given: tuple[int, .
     number, core = hottest
     names = ("user", "system", "softirq", *(["steal"] if core.steal >= _SHOWN_STEAL else []))
     parts = ", ".join(f"{name} {100 * getattr(core, name):.0f}" for name in names)
-    worker = (
-        ""
-        if end.busiest_worker is None
-        else f"; the busiest worker used {format_share(end.busiest_worker)} of a core"
-    )
-    if end.waiting is not None:
-        worker += f", and one worker waited for a CPU core {format_share(end.waiting)} of the time"
-    return f"core {number} {evidence.tense('is', 'was')} {format_share(core.busy)} busy ({parts}){worker}"
+    was = evidence.tense("is", "was")
+    return f"core {number} {was} {format_share(core.busy)} busy ({parts}){describe_worker(end, '; ')}"
+
+
+def describe_worker(end: EndEvidence, separator: str) -> str:
+    """Return the busiest worker's time and the longest wait for a core in words, to follow other evidence."""
+    used, waiting = end.busiest_worker, end.waiting
+    text = "" if used is None else f"{separator}the busiest worker used {format_share(used)} of a core"
+    wait = "" if waiting is None else f", and one worker waited for a CPU core {format_share(waiting)} of the time"
+    return text + wait
 
 
 def other_processes(view: FlowView, end: EndEvidence) -> float:

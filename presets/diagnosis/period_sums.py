@@ -9,8 +9,7 @@ from ...engine.model.plan import Direction, End, Mode, Settings, sender_of
 from ...engine.model.session_counters import SocketInfo
 from ...engine.results.meter import Meter
 from ...engine.results.sums.end_sum import EndSum
-from ...engine.results.sums.receiver_sum import ReceiverSum
-from ...engine.results.sums.sample_sum import SampleSum
+from ...engine.results.sums.sample_sum import ReceiverSum, SampleSum
 from ...engine.results.sums.sender_sum import SenderSum
 
 _THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins

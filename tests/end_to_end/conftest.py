@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from .veth_link import VethLink
 
 DEADLINE_S = 40.0
 # Commands that need no process of their own: they enter no namespace, serve nobody and set no log up.
-_WITHOUT_PROCESS = {"check", "presets", "run", "runs"}
+_WITHOUT_PROCESS = {"check", "presets", "respond", "run", "runs", "sweep"}
 _UNSET = ("FORCE_COLOR", "NO_COLOR", "COLUMNS")
 
 
@@ -100,6 +100,11 @@ class CommandLine:
         serves = not words or (words[0] not in _WITHOUT_PROCESS and "--show-limits" not in words)
         if serves or options.keys() - {"env"} or LOG_VARIABLE in environment:
             return self.in_process(*words, **options)
+        return self.here(*words, env=environment)
+
+    def here(self, *words: str, env: Mapping[str, str] | None = None) -> Answer:
+        """Carry a command out in this process."""
+        environment = self.environment if env is None else env
         changed = {name: value for name, value in environment.items() if os.environ.get(name) != value}
         with pytest.MonkeyPatch.context() as patch:
             for name in os.environ.keys() - environment.keys():

@@ -47,7 +47,7 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link
 
 # Run on uvloop only.
-pytestmark = pytest.mark.loop("uvloop")
+pytestmark = [pytest.mark.loop("uvloop"), pytest.mark.usefixtures("fork_server")]
 
 DEADLINE_S = 30.0
 HOST = HostInfo("web-07", "Linux", 2, "linkgauge", "uvloop", NicInfo("eth0", "device", "x", 10**9, "full", 1_500))

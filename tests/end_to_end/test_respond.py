@@ -13,6 +13,7 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.alone
+@pytest.mark.every
 def test_one_command_loads_a_link_in_every_direction_and_a_saved_run_says_the_same(
     linkgauge: Any, far_end: str
 ) -> None:

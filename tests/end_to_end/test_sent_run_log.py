@@ -90,7 +90,7 @@ def test_ctrl_c_ends_a_list_that_would_never_end(tmp_path: Path, linkgauge: Any)
     lead_pages_to_each_other(make_log(linkgauge.data_dir))
     process = linkgauge.start("runs", "list", "--peer", "nobody")
     deadline = time.monotonic() + DEADLINE_S
-    while cpu_ticks(process.pid) < 200:  # it reads
+    while cpu_ticks(process.pid) < 60:  # it reads: its start takes 25 of them
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -46,7 +46,7 @@ def test_two_tests_name_each_other_in_results_csv_and_stream(linkgauge: Any, far
     """With tests, sessions and the rate of the direction that they share."""
     beside = start_beside(linkgauge, far_end)
     rows_path = tmp_path / "rows.csv"
-    answer = linkgauge.in_process("run", far_end, *SHORT, "--json", "--csv", rows_path)
+    answer = linkgauge("run", far_end, *SHORT, "--json", "--csv", rows_path)
     lines = stop_beside(linkgauge, beside)
     assert answer.status == 0, answer
     others = answer.document["other_tests"]
@@ -67,7 +67,7 @@ def test_two_tests_name_each_other_in_results_csv_and_stream(linkgauge: Any, far
 
 def test_a_test_alone_says_that_there_was_no_other(linkgauge: Any, far_end: str) -> None:
     """0 is measured."""
-    document = linkgauge.in_process("run", far_end, "--seconds", "1", "--rate", "40M", "--json").document
+    document = linkgauge("run", far_end, "--seconds", "1", "--rate", "40M", "--json").document
     assert document["other_tests"] == {
         "most_tests": 0,
         "most_sessions": 0,
@@ -93,7 +93,7 @@ def test_an_exclusive_test_is_refused_beside_another(
 ) -> None:
     """By every command, with how many there are and for how long."""
     beside = start_beside(linkgauge, far_end)
-    answer = linkgauge.in_process(*command, far_end, "--exclusive")
+    answer = linkgauge(*command, far_end, "--exclusive")
     stop_beside(linkgauge, beside)
     assert answer.status == 3, answer
     assert "declines: busy with 1 other test, for " in answer.err
@@ -115,7 +115,7 @@ def test_an_exclusive_endpoint_refuses_a_second_test(linkgauge: Any, start_endpo
     """While the first one runs."""
     _, address = start_endpoint("--exclusive")
     beside = start_beside(linkgauge, address)
-    answer = linkgauge.in_process("run", address, *SHORT)
+    answer = linkgauge("run", address, *SHORT)
     stop_beside(linkgauge, beside)
     assert_not_run(answer, "busy with another test, and has one at a time")
 
@@ -138,7 +138,7 @@ def test_clients_of_iperf3_and_of_linkgauge_count_each_other(linkgauge: Any) -> 
     address, port = start_for_both(linkgauge)
     words = [str(PROGRAM), "-c", "127.0.0.1", "-p", port, "-t", "6", "-b", "30M", "-J", "--get-server-output"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as client:
-        answer = linkgauge.in_process("run", address, *SHORT, "--sessions", "2", "--json")
+        answer = linkgauge("run", address, *SHORT, "--sessions", "2", "--json")
         report = json.loads(client.communicate(timeout=DEADLINE_S)[0])
     assert answer.document["other_tests"]["most_tests"] == 1
     assert answer.document["other_tests"]["received_mbit_s"] == pytest.approx(30, rel=0.4)

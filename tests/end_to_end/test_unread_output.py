@@ -248,7 +248,7 @@ def test_a_full_disk_is_reported_and_the_run_log_has_the_run(linkgauge: CommandL
 @pytest.mark.every
 def test_a_full_disk_under_the_rows_of_a_sweep_is_reported_and_its_runs_are_saved(linkgauge: CommandLine) -> None:
     """They are written at its end; JSON on stdout is complete."""
-    answer = linkgauge.in_process("sweep", "loopback", "--seconds", "0.6", "--csv", "/dev/full", "--json")
+    answer = linkgauge("sweep", "loopback", "--seconds", "0.6", "--csv", "/dev/full", "--json")
     assert answer.status == 3
     assert len(answer.document["cells"]) == 1
     assert "cannot write /dev/full: no space left on device" in answer.err

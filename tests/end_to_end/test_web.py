@@ -146,14 +146,14 @@ async def test_the_apps_of_all_pages_end_with_the_server(linkgauge: Any, number:
 def test_a_wrong_start_is_told_before_there_is_a_page(linkgauge: Any, tmp_path: Path) -> None:
     """What the app opens with is checked as for the app itself."""
     for arguments in (["--", "--seconds"], ["--", "--json"], ["--public-url", "gauge"], ["--sessions", "0"]):
-        assert linkgauge.in_process("web", "--port", "0", *arguments).status == 2
+        assert linkgauge.here("web", "--port", "0", *arguments).status == 2
     (tmp_path / "w.toml").write_text(WATCH.format(address="127.0.0.1"), encoding="utf-8")
     watch = ["--", "watch", str(tmp_path / "w.toml")]
     for arguments in (watch, [*watch, "--follow", "--once"], [*watch, "--follow", "--headless"]):
-        assert linkgauge.in_process("web", "--port", "0", *arguments).status == 2
+        assert linkgauge.here("web", "--port", "0", *arguments).status == 2
     for target in ("no-such-file.toml", "loopback"):
-        assert linkgauge.in_process("web", "--port", "0", "--", "watch", target, "--follow").status == 2
+        assert linkgauge.here("web", "--port", "0", "--", "watch", target, "--follow").status == 2
     with socket.create_server(("127.0.0.1", 0)) as other:
-        answer = linkgauge.in_process("web", "--port", other.getsockname()[1])
+        answer = linkgauge.here("web", "--port", other.getsockname()[1])
     assert answer.status == 3
     assert "choose another with --port" in answer.err

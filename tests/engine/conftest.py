@@ -45,14 +45,14 @@ def no_descriptor_leaks() -> Iterator[None]:
 
 
 @pytest.fixture
-async def far_end() -> AsyncIterator[Peer]:
+async def far_end(fork_server: None) -> AsyncIterator[Peer]:
     """Give a far end in this process, on 127.0.0.1."""
     async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
         yield Peer(*endpoint.address)
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[Endpoint]:
+async def endpoint(fork_server: None) -> AsyncIterator[Endpoint]:
     """Give the far end itself."""
     async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
         yield endpoint

@@ -23,6 +23,8 @@ from linkgauge.mesh.cell_run import RunRequest, carry_out, encode_request
 
 from .host_processes import DEADLINE_S, descendants, holds_text, is_alive, until
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 PLAN = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=10**8)
 LONG = replace(PLAN, duration_ns=60 * SECOND_NS)
 RR = replace(PLAN, workload=Workload.RR, rate_bit_s=None)

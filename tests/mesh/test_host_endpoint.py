@@ -16,6 +16,8 @@ from linkgauge.mesh.host_endpoint import start_host_endpoint
 
 from .host_processes import DEADLINE_S, descendants, holds_text, is_alive, until
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 
 async def test_an_endpoint_serves_only_clients_with_the_key(key: SharedKey) -> None:
     """The key is in no command line and no environment."""

@@ -1,5 +1,6 @@
 """The packages that a release consists of, built and installed as a user would, without the network."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -64,8 +65,8 @@ class Remote:
 
     home: Path
 
-    def measures(self, command: Sequence[str], *options: str) -> bool:
-        """Start an endpoint, test against it, and end it by Ctrl-C; return whether the run has a result."""
+    def measure(self, command: Sequence[str], *runs: Sequence[str]) -> None:
+        """Start an endpoint, test against it with the options of each run, and end it by Ctrl-C."""
         environment = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
         command = [*command, "--bind", "127.0.0.1", "--port", "0"]
         with subprocess.Popen(
@@ -74,15 +75,17 @@ class Remote:
             try:
                 assert endpoint.stdout is not None
                 address = endpoint.stdout.readline().split()[-1]
-                run = subprocess.run(
-                    [*MODULE, "run", address, *options, "--seconds", "0.5", "--json"],
-                    cwd=self.home, env=environment, capture_output=True, text=True, check=False, timeout=DEADLINE_S,
-                )  # fmt: skip
+                for options in runs:
+                    run = subprocess.run(
+                        [*MODULE, "run", address, *options, "--seconds", "0.5", "--json"],
+                        cwd=self.home, env=environment, capture_output=True, text=True, check=False,
+                        timeout=DEADLINE_S,
+                    )  # fmt: skip
+                    assert run.returncode == 0, run.stderr
+                    assert json.loads(run.stdout)["measured"]["total"]["seconds"] > 0
             finally:
                 endpoint.send_signal(signal.SIGINT)
-        assert run.returncode == 0, run.stderr
         assert endpoint.returncode == 0
-        return json.loads(run.stdout)["measured"]["total"]["seconds"] > 0
 
 
 @pytest.fixture
@@ -93,11 +96,25 @@ def remote(tmp_path: Path) -> Remote:
     return Remote(home)
 
 
+def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder that the first of several test processes has filled, while the others wait."""
+    root = factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    folder, whole = root / name, root / f"{name} is whole"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not whole.exists():
+            folder.mkdir()
+            make(folder)
+            whole.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder that `make dist` fills."""
     source_files()  # or skip
-    return make_dist(tmp_path_factory.mktemp("dist"))
+    return make_once(tmp_path_factory, "dist", make_dist)
 
 
 @pytest.fixture(scope="session")
@@ -110,35 +127,32 @@ def sdist(dist: Path) -> Path:
 @pytest.fixture(scope="session")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the wheel, built from the sdist."""
-    folder = tmp_path_factory.mktemp("wheel")
-    shutil.unpack_archive(sdist, folder / "source", filter="data")
-    source = folder / "source" / sdist.name.removesuffix(".tar.gz")
-    command = [sys.executable, "-c", _BUILD_WHEEL, str(folder)]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
-    assert done.returncode == 0, done.stderr
-    return folder / done.stdout.splitlines()[-1]
 
-
-@pytest.fixture(scope="session")
-def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Installed]:
-    """Give a function that installs a package into a fresh environment."""
-
-    def install(package: Path) -> Installed:
-        prefix = tmp_path_factory.mktemp("environment")
-        venv.create(prefix)
-        site_packages = next(prefix.glob("lib/python*/site-packages"))
-        # The editable install of the tests' environment hangs on a .pth file, which does not count here.
-        (site_packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-        command = [sys.executable, "-m", "pip", "--python", str(prefix), "install", "--quiet"]
-        command += ["--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed", str(package)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    def make(folder: Path) -> None:
+        shutil.unpack_archive(sdist, folder / "source", filter="data")
+        source = folder / "source" / sdist.name.removesuffix(".tar.gz")
+        command = [sys.executable, "-c", _BUILD_WHEEL, str(folder)]
+        done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
         assert done.returncode == 0, done.stderr
-        return Installed(prefix)
 
-    return install
+    (path,) = make_once(tmp_path_factory, "wheel", make).glob("*.whl")
+    return path
+
+
+def install(prefix: Path, package: Path) -> Installed:
+    """Install a package into a fresh environment."""
+    venv.create(prefix)
+    site_packages = next(prefix.glob("lib/python*/site-packages"))
+    # The editable install of the tests' environment hangs on a .pth file, which does not count here.
+    (site_packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    command = [sys.executable, "-m", "pip", "--python", str(prefix), "install", "--quiet"]
+    command += ["--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed", str(package)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    assert done.returncode == 0, done.stderr
+    return Installed(prefix)
 
 
 @pytest.fixture(scope="session")
-def installed(wheel: Path, install: Callable[[Path], Installed]) -> Installed:
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """Give an environment with the wheel installed."""
-    return install(wheel)
+    return Installed(make_once(tmp_path_factory, "environment", lambda prefix: install(prefix, wheel)))

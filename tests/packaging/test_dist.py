@@ -11,6 +11,7 @@ from .conftest import DEADLINE_S, make_dist
 pytestmark = pytest.mark.timeout(200)
 
 
+@pytest.mark.every
 def test_one_commit_makes_the_same_bytes(dist: Path, tmp_path: Path) -> None:
     """At another time, in another folder, by a user with another umask."""
     again = make_dist(tmp_path / "again", umask=0o077)

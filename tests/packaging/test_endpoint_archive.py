@@ -8,17 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import DEADLINE_S, MODULE, ROOT, Remote
+from .conftest import DEADLINE_S, MODULE, ROOT, Remote, make_once
 
 BASE_PYTHON = f"{sys.base_prefix}/bin/python3"
 BUILDER = ROOT / "packaging" / "endpoint_archive.py"
 
 
+def build(folder: Path) -> Path:
+    """Build the file."""
+    path = folder / "linkgauge-endpoint.pyz"
+    subprocess.run([sys.executable, BUILDER, path], check=True, timeout=DEADLINE_S)
+    return path
+
+
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the file."""
-    path = tmp_path_factory.mktemp("archive") / "linkgauge-endpoint.pyz"
-    subprocess.run([sys.executable, BUILDER, path], check=True, timeout=DEADLINE_S)
+    (path,) = make_once(tmp_path_factory, "archive", build).iterdir()
     return path
 
 
@@ -31,38 +37,29 @@ def interpreters() -> Iterator[str]:
 
 def test_the_same_sources_make_the_same_bytes(archive: Path, tmp_path: Path) -> None:
     """Whoever builds it can compare its checksum."""
-    again = tmp_path / "again.pyz"
-    subprocess.run([sys.executable, BUILDER, again], check=True, timeout=DEADLINE_S)
-    assert again.read_bytes() == archive.read_bytes()
+    assert build(tmp_path).read_bytes() == archive.read_bytes()
 
 
 @pytest.mark.parametrize("python", interpreters())
-@pytest.mark.parametrize("workload", ["stream", "rr", "crr", "udp"])
-def test_it_serves_every_workload_without_any_package(
-    archive: Path, remote: Remote, workload: str, python: str
-) -> None:
+def test_it_serves_every_workload_without_any_package(archive: Path, remote: Remote, python: str) -> None:
     """Its worker processes find their modules in the same file, from any directory."""
-    rate = ("--rate", "10M") if workload == "udp" else ()
-    assert remote.measures([python, str(archive)], "--workload", workload, *rate)
+    workloads = (("stream",), ("rr",), ("crr",), ("udp", "--rate", "10M"))
+    remote.measure([python, str(archive)], *(("--workload", *words) for words in workloads))
 
 
 @pytest.mark.parametrize(
-    ("options", "problem", "status"),
+    ("options", "problem"),
     [
-        (("--port", "70000"), "--port", 2),
-        (("--open", "--key-file", "k"), "exclude each other", 2),
-        (("--tls-cert", "c"), "give both", 2),
-        (("--limit", "clients"), "NAME=VALUE", 2),
-        (("--key-file", "nowhere"), "nowhere", 2),
+        (("--port", "70000"), "--port"),
+        (("--open", "--key-file", "k"), "exclude each other"),
+        (("--key-file", "nowhere"), "nowhere"),
     ],
 )
-def test_a_wrong_option_is_explained(archive: Path, options: tuple[str, ...], problem: str, status: int) -> None:
+def test_a_wrong_option_is_explained(archive: Path, options: tuple[str, ...], problem: str) -> None:
     """As by the command `linkgauge endpoint`, without a traceback."""
     command = [BASE_PYTHON, str(archive), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
-    assert (done.returncode, "Traceback" in done.stderr, problem in done.stderr) == (status, False, True), (
-        done.stderr
-    )
+    assert (done.returncode, "Traceback" in done.stderr, problem in done.stderr) == (2, False, True), done.stderr
 
 
 def test_it_has_no_option_that_the_command_lacks(archive: Path) -> None:

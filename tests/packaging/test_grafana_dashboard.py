@@ -12,7 +12,7 @@ from ..metrics.prometheus_programs import run_prometheus
 
 DASHBOARD: Final = Path(__file__).parents[2] / "packaging" / "grafana" / "linkgauge.json"
 COLUMNS: Final = 24
-VARIABLES: Final = {"$__range": "1d", "$__rate_interval": "5m", "$watch": ".*", "$peer": ".*"}
+VARIABLES: Final = {"$instance": ".*", "$__range": "1d", "$__rate_interval": "5m", "$watch": ".*", "$peer": ".*"}
 
 
 @pytest.fixture(scope="module")
@@ -65,4 +65,4 @@ def test_panels_have_places_and_sources_of_their_own(dashboard: dict[str, Any]) 
             assert target["datasource"] == panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
         refs = [target["refId"] for target in panel.get("targets", [])]
         assert len(set(refs)) == len(refs)
-    assert [each["name"] for each in dashboard["templating"]["list"]] == ["datasource", "watch", "peer"]
+    assert [each["name"] for each in dashboard["templating"]["list"]] == ["datasource", "instance", "watch", "peer"]

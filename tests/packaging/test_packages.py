@@ -6,7 +6,6 @@ import subprocess
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import linkgauge
 import pytest
 from packaging.metadata import Metadata
 
-from .conftest import DEADLINE_S, ROOT, source_files
+from .conftest import DEADLINE_S, ROOT, install, source_files
 
 pytestmark = pytest.mark.timeout(200)  # an installation beside five other tests took over a minute
 CODE = ("__init__.py", "__main__.py", "discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
@@ -75,13 +74,12 @@ def test_the_sdist_has_what_packagers_need(sdist: Path) -> None:
 
 
 @pytest.mark.parametrize("package", ["wheel", pytest.param("sdist", marks=pytest.mark.every)])
-def test_an_installed_package_measures(
-    request: pytest.FixtureRequest, install: Callable[[Path], Any], tmp_path: Path, package: str
-) -> None:
+def test_an_installed_package_measures(request: pytest.FixtureRequest, tmp_path: Path, package: str) -> None:
     """The command is there; an endpoint and a check of it work, each in a process of its own."""
-    installed = (
-        request.getfixturevalue("installed") if package == "wheel" else install(request.getfixturevalue("sdist"))
-    )
+    if package == "wheel":
+        installed = request.getfixturevalue("installed")
+    else:
+        installed = install(tmp_path / "prefix", request.getfixturevalue("sdist"))
     settings: dict[str, Any] = {"env": installed.environment(tmp_path), "cwd": tmp_path, "text": True}
     version = subprocess.run([installed.program, "--version"], capture_output=True, check=True, **settings)
     assert version.stdout == f"linkgauge {linkgauge.__version__}\n"

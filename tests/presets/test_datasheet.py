@@ -1,10 +1,8 @@
 """A preset's sheet: its sections, and the words that tell documented from computed."""
 
-import pytest
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.datasheet import Section, Sheet, build_sheet
 from linkgauge.presets.expectation import preset_json
-from linkgauge.presets.preset import Preset
 from linkgauge.presets.wire import Variant
 
 CATALOG = load_catalog()
@@ -117,12 +115,12 @@ def test_the_name_is_japanese_in_japanese() -> None:
     assert build_sheet(CATALOG.find("10mb-hd"), language="ja").name == "10 Mb イーサネット、半二重"
 
 
-@pytest.mark.parametrize("preset", CATALOG.presets, ids=lambda preset: preset.id)
-def test_every_preset_has_a_sheet_without_empty_sections(preset: Preset) -> None:
+def test_every_preset_has_a_sheet_without_empty_sections() -> None:
     """Whatever it lacks."""
-    shown = build_sheet(preset)
-    assert shown.sections
-    assert all(s.lines for s in shown.sections)
+    for preset in CATALOG.presets:
+        shown = build_sheet(preset)
+        assert shown.sections
+        assert all(s.lines for s in shown.sections)
 
 
 def test_ten_gigabit_ethernet_is_derived_step_by_step() -> None:

@@ -225,25 +225,25 @@ def test_transactions_are_expected_as_the_document_prints_them(sessions: int, tr
     assert find_expectation(preset, Settings(), Workload.CRR, variant=Variant(timestamps=True)) == Expectation()
 
 
-@pytest.mark.parametrize("preset", load_catalog().presets, ids=lambda preset: preset.id)
-def test_every_preset_with_a_line_has_a_udp_rate_in_each_direction(preset: Preset) -> None:
+def test_every_preset_with_a_line_has_a_udp_rate_in_each_direction() -> None:
     """More than TCP's model, since headers are smaller; a half duplex line is divided."""
-    out, in_, both = (find_expectation(preset, Settings(direction, 8), Workload.UDP) for direction in Direction)
-    if preset.link.framing == "none":
-        assert (out, in_, both) == (Expectation(), Expectation(), Expectation())
-        return
-    derived = derive(preset.link, "simplex")
-    assert derived
-    assert out.out
-    assert (out.out.basis, out.out.source) == ("computed", "the wire model")
-    assert derived.bit_s < out.out.bit_s < (preset.link.line_rate_bit_s or 0)
-    assert (out.out, out.in_, out.total) == (in_.in_, in_.out, in_.total)
-    assert both.out
-    assert both.in_ == both.out
-    assert both.total
-    parts = 1 if preset.link.duplex == "half" else 2
-    assert abs(both.total.bit_s - out.out.bit_s * parts) <= 1
-    assert abs(both.total.bit_s - both.out.bit_s * 2) <= 1
+    for preset in load_catalog().presets:
+        out, in_, both = (find_expectation(preset, Settings(direction, 8), Workload.UDP) for direction in Direction)
+        if preset.link.framing == "none":
+            assert (out, in_, both) == (Expectation(), Expectation(), Expectation())
+            return
+        derived = derive(preset.link, "simplex")
+        assert derived
+        assert out.out
+        assert (out.out.basis, out.out.source) == ("computed", "the wire model")
+        assert derived.bit_s < out.out.bit_s < (preset.link.line_rate_bit_s or 0)
+        assert (out.out, out.in_, out.total) == (in_.in_, in_.out, in_.total)
+        assert both.out
+        assert both.in_ == both.out
+        assert both.total
+        parts = 1 if preset.link.duplex == "half" else 2
+        assert abs(both.total.bit_s - out.out.bit_s * parts) <= 1
+        assert abs(both.total.bit_s - both.out.bit_s * 2) <= 1
 
 
 @pytest.mark.parametrize("direction", list(Direction))

@@ -44,15 +44,15 @@ def test_the_outbound_rates_of_hp_on_155_agree_with_the_model() -> None:
             assert off_by(preset, preset.rates[0]) < 0.5, preset.id
 
 
-@pytest.mark.parametrize("gigabits", ["1", "2.5", "5", "10", "25", "40", "50", "100", "200", "400", "800"])
-@pytest.mark.parametrize("mtu", [1500, 9000])
-def test_modern_ethernet_has_presets_at_both_mtus(gigabits: str, mtu: int) -> None:
+def test_modern_ethernet_has_presets_at_both_mtus() -> None:
     """From 1 to 800 Gb, with timestamps as Linux has them."""
-    preset = CATALOG.find(f"{gigabits}gbe-{mtu}")
-    assert preset.link.line_rate_bit_s == float(gigabits) * 1e9
-    derived = derive(preset.link, "simplex")
-    assert derived
-    assert derived.bit_s == round(float(gigabits) * 1e9 * (mtu - 52) / (mtu + 38))
+    for gigabits in ["1", "2.5", "5", "10", "25", "40", "50", "100", "200", "400", "800"]:
+        for mtu in [1500, 9000]:
+            preset = CATALOG.find(f"{gigabits}gbe-{mtu}")
+            assert preset.link.line_rate_bit_s == float(gigabits) * 1e9
+            derived = derive(preset.link, "simplex")
+            assert derived
+            assert derived.bit_s == round(float(gigabits) * 1e9 * (mtu - 52) / (mtu + 38))
 
 
 @pytest.mark.parametrize("mtu", [1450, 1420, 1476, 1492, 1460, 8896, 9001])

@@ -1,10 +1,14 @@
 """Responsiveness tests of the app: scripted runs with the made-up loads of the engine's tests."""
 
 from dataclasses import replace
+from typing import Any
 
-from linkgauge.engine.model.events import Changed, Ended, Sampled, Started
-from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.events import Changed, Ended, Reason, Sampled, Started
+from linkgauge.engine.model.peer import LOOPBACK
+from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.presets.expectation import find_expectation
+from linkgauge.tui.run.cockpit_state import CockpitState
 
 from ..engine.results.responsiveness_runs import Link
 from .scripted_run import FAR, NEAR, ScriptedRun, core_times, variation
@@ -20,6 +24,9 @@ def filling(flow: Direction, at_s: float) -> float:
 
 
 QUEUE_OUT = Link(filling)
+
+
+A_LOAD = 25  # intervals
 
 
 def emit_loads(script: ScriptedRun, link: Link = QUEUE_OUT, most: int | None = None) -> None:
@@ -43,3 +50,23 @@ def emit_loads(script: ScriptedRun, link: Link = QUEUE_OUT, most: int | None = N
                 script.end()
             case _:
                 script.emit(event)
+
+
+def state_after(world: Any, most: int | None, *, is_stopped: bool = False) -> CockpitState:
+    """Return the state after some intervals of a test, or after all of it."""
+    preset, plan = world.catalog.find("100mb-fd"), responsiveness_plan()
+    state = CockpitState(LOOPBACK, Plan(Settings(sessions=3)), preset, 95.0)
+    state.begin_run(plan)
+    script = ScriptedRun(preset, plan)
+    state.run_opened(script)
+    script.start(LOOPBACK)
+    emit_loads(script, most=most)
+    if is_stopped:
+        script.stop(Reason.STOPPED)
+    while not script.queue.empty():
+        event = script.queue.get_nowait()
+        script.meter.feed(event)
+        state.handle_event(event)
+    if most is None or is_stopped:
+        state.run_ended(script.meter.summary())
+    return state

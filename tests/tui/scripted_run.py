@@ -5,7 +5,7 @@ stops are answered by events. Only the numbers are made up.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -39,12 +39,14 @@ from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.near.base_run import Run
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
+from linkgauge.presets.auto_select import NO_PRESET
 from linkgauge.presets.diagnosis.evidence import link_evidence
 from linkgauge.presets.diagnosis.live import LiveDiagnosis
 from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.preset import Preset
 from linkgauge.presets.verdict import judge
 from linkgauge.presets.wire import DEFAULT_VARIANT
+from linkgauge.tui.readings.cockpit_snapshot import CockpitSnapshot, Phase
 from linkgauge.tui.readings.live_readings import LiveReadings
 from linkgauge.tui.session.run_recorder import Outcome
 from linkgauge.tui.session.run_session import RunSession
@@ -323,6 +325,18 @@ def play(script: ScriptedRun) -> LiveReadings:
         script.meter.feed(event)
         readings.log.add_event(event)
     return readings
+
+
+def readings_of(world: Any, plan: Plan, drive: Callable[[Any], object]) -> LiveReadings:
+    """Return the readings of everything that a script emits."""
+    script = world.script_of(world.catalog.find("10gbe-fd-1500"), plan)
+    drive(script)
+    return play(script)
+
+
+def view_of(readings: LiveReadings) -> CockpitSnapshot:
+    """Return what the screen shows of a run in progress."""
+    return CockpitSnapshot(Phase.RUNNING, NO_PRESET, readings.plan, LOOPBACK, readings=readings)
 
 
 def five_sessions_half_way(script: ScriptedRun) -> None:

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Self, cast
 from ...engine.model.events import Sampled
 from ...engine.model.latency_histogram import summarize_latency
 from ...engine.model.plan import Direction, Plan
-from ...engine.model.samples import Sample
+from ...engine.model.samples import latency_counts
 from ...engine.results.meter import Interval, Meter
-from ...engine.results.rate_and_loss import host_percent
-from ...engine.results.summary import Measurement
-from ...engine.results.sums.receiver_sum import latency_counts
+from ...engine.results.rate_and_loss import bits_per_second, host_percent, per_second
 from ...engine.results.sums.session_sums import SessionDatagrams
 from ..words import numbers
 from ..words.datagram_results import loss_percent
@@ -120,7 +118,7 @@ def _probe_latency(interval: Interval) -> str:
     if probe is not None:
         datagrams = probe.datagrams
         counts = datagrams.latency if datagrams is not None and datagrams.answered else probe.latency
-        latency = summarize_latency(dict(zip(counts.buckets, counts.counts, strict=True)))
+        latency = summarize_latency(counts.by_bucket)
     return f"latency {numbers.latency(latency and latency.p50_ns):>8}"
 
 
@@ -137,9 +135,9 @@ def _rate(interval: Interval, flow: Direction) -> str:
     receiver = interval.receiver_sample(flow)
     if interval.workload.is_bulk or receiver is None:
         return numbers.rate_cell(_bit_s(interval, flow), 8) + _source(interval, flow)
-    counts = latency_counts(receiver.sample, flow)
+    counts = latency_counts(receiver.sample.latency, flow)
     latency = summarize_latency(counts)
-    per_s = sum(counts.values()) * 1e9 / receiver.sample.interval_ns
+    per_s = per_second(sum(counts.values()), receiver.sample.interval_ns)
     return f"{numbers.transactions(per_s, 8)} p50 {numbers.latency(latency and latency.p50_ns):>8}"
 
 
@@ -162,23 +160,16 @@ def _loss(interval: Interval, flow: Direction) -> str:
     sums = SessionDatagrams()
     for part in counts:
         sums.add_datagrams(part)
-    per_s = sums.received * 1e9 / receiver.sample.interval_ns
+    per_s = per_second(sums.received, receiver.sample.interval_ns)
     return f"loss{arrow} {loss_percent(sums.lost_percent):>8}  {numbers.number(per_s):>9} packets/s"
 
 
 def _bit_s(interval: Interval, flow: Direction) -> float | None:
     receiver = interval.receiver_sample(flow)
-    received = interval.received_bytes(flow)
-    if receiver is None or received is None:
-        return None
-    return Measurement(received, receiver.sample.interval_ns).bit_s
+    return (
+        None if receiver is None else bits_per_second(receiver.sample.bytes_of(flow), receiver.sample.interval_ns)
+    )
 
 
 def _busy_text(sampled: Sampled | None) -> str:
-    share = None if sampled is None else busy_percent(sampled.sample)
-    return numbers.percent(share, 0, 3)
-
-
-def busy_percent(sample: Sample) -> float | None:
-    """Return the CPU use of a host during a sample, over all its cores."""
-    return host_percent(sample.cores or ())
+    return numbers.percent(None if sampled is None else host_percent(sampled.sample.cores or ()), 0, 3)

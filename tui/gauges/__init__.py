@@ -1,1 +1,1 @@
-"""The instruments of a run, live or stored: gauges, panels and header; `instruments` gives each its values."""
+"""The instruments of a run, live or stored: gauges, panels and header; `instruments` lays them out."""

@@ -10,7 +10,8 @@ from ...engine.model.plan import End
 from ..kit.drawing.canvas import bar
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import LOAD, MUTED
-from ..readings.instrument_values import CpuReading
+from ..readings.cockpit_snapshot import CockpitSnapshot
+from ..readings.cpu_reading import CpuReading, cpu_reading
 from ..words import numbers
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
@@ -40,6 +41,11 @@ class CpuPanel(LineWidget[CpuView]):
         super().__init__(CpuView(CpuReading(End.NEAR), CpuReading(End.FAR)), widget_id=widget_id)
         self.set_titles("cpu")
 
+    def show_run(self, view: CockpitSnapshot) -> None:
+        """Show the ends of a run."""
+        is_shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
+        self.show(CpuView(cpu_reading(view, End.NEAR), cpu_reading(view, End.FAR), is_shared))
+
     def draw(self, value: CpuView, width: int, height: int) -> list[Content]:
         """Return the lines of both ends and their cost; with more room, more about each core."""
         readings = (value.near, value.far)
@@ -54,30 +60,12 @@ class CpuPanel(LineWidget[CpuView]):
         notes = [cost]
         if value.is_shared_host:
             notes.append(Content.styled("both ends run on this machine", MUTED))
-        for body in (_core_bars, _core_columns_with_numbers, _core_columns, _load_lines):
-            lines = body(readings, width)
-            if len(lines) + len(notes[:1]) <= height or body is _load_lines:
+        lines = _core_bars(readings, width)
+        for parts in ((_load_line, _columns_line, _numbers_line), (_load_line, _columns_line), (_load_line,)):
+            if len(lines) < height:  # they fit, with the cost below them
                 break
+            lines = [part(reading, width) for reading in readings for part in parts]
         return [first_fit(width, line) for line in (*lines, *notes)]
-
-
-def _load_lines(readings: Sequence[CpuReading], width: int) -> list[Content]:
-    """Return the load of each end."""
-    return [_load_line(reading, width) for reading in readings]
-
-
-def _core_columns(readings: Sequence[CpuReading], width: int) -> list[Content]:
-    """Return the load of each end, and below it a column for each core."""
-    return [line for reading in readings for line in (_load_line(reading, width), _columns_line(reading, width))]
-
-
-def _core_columns_with_numbers(readings: Sequence[CpuReading], width: int) -> list[Content]:
-    """Return the load of each end, a column for each core, and the numbers of the cores."""
-    return [
-        line
-        for reading in readings
-        for line in (_load_line(reading, width), _columns_line(reading, width), _numbers_line(reading, width))
-    ]
 
 
 def _core_bars(readings: Sequence[CpuReading], width: int) -> list[Content]:

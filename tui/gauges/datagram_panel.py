@@ -8,7 +8,7 @@ from textual.content import Content
 from ...engine.results.summary import CapacitySummary
 from ..kit.drawing.styled_lines import LineWidget
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
-from ..readings.instrument_values import DatagramReading
+from ..readings.flow_reading import DatagramReading
 from ..words import datagram_results, numbers
 from ..words.numbers import NBSP, UNKNOWN
 
@@ -55,10 +55,9 @@ def _detailed_rows(reading: DatagramReading) -> list[_Row]:
     so_far, now = reading.so_far, reading.now
     delays = None if so_far is None else so_far.delay_variation
     p50, p99 = (None, None) if delays is None else (delays.p50_ns, delays.p99_ns)
-    lost = numbers.count(None if so_far is None else so_far.lost)
     reordered = None if so_far is None else so_far.reordered_percent
     rows: list[_Row] = [
-        ("loss", (_loss(reading), _muted(f"{lost} lost"))),
+        ("loss", (_loss(reading), _muted(f"{_count(reading, 'lost')} lost"))),
         ("packets/s", (_bold(numbers.number(reading.packets_s)),)),
         ("jitter", (_bold(numbers.latency(reading.jitter_ns)), _muted(f"max {_jitter_max(reading)}"))),
         ("delay var.", (_muted(f"p50 {numbers.latency(p50)}"), _muted(f"p99 {numbers.latency(p99)}"))),

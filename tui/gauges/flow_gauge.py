@@ -11,12 +11,12 @@ from textual.message import Message
 from ...engine.model.events import ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction
-from ...presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
 from ..kit.drawing.big_digits import DigitFont, align_right, big_digits, largest_font, style_digits
 from ..kit.drawing.canvas import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ..kit.drawing.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RATING_STYLES
-from ..readings.instrument_values import DatagramReading, FlowReading
+from ..readings.cockpit_snapshot import CockpitSnapshot
+from ..readings.flow_reading import DatagramReading, FlowReading, flow_reading
 from ..words import datagram_results, numbers
 
 _RATE_NOTE, _DATAGRAM_NOTE = 13, 14  # cells right of the rate; with datagrams, because their jitter is longer
@@ -40,15 +40,22 @@ class FlowGauge(LineWidget[FlowReading]):
     FlowGauge { padding: 0 1; }
     """
 
-    def __init__(self, direction: Direction, *, pass_percent: float = DEFAULT_PASS_PERCENT) -> None:
+    def __init__(self, direction: Direction) -> None:
         super().__init__(FlowReading(direction), widget_id=f"gauge-{direction}")
         self._reading = FlowReading(direction)  # as drawn
-        self.pass_percent = pass_percent
         self.most_width: int | None = None  # of the digits: gauges side by side have them in one size
 
     @dataclass
     class Resized(Message):
         """The gauge has another width."""
+
+    def show_run(self, view: CockpitSnapshot) -> None:
+        """Show this direction of a run, or nothing if the run does not have it. Duplex has all three."""
+        running = (view.readings.settings if view.readings else view.plan.settings).direction
+        direction = self._reading.direction
+        self.display = direction in {*running.flows, running}
+        if self.display:
+            self.show(flow_reading(view, direction))
 
     def on_resize(self, _event: Resize) -> None:
         """Report the new width; LineWidget fills it."""
@@ -70,18 +77,6 @@ class FlowGauge(LineWidget[FlowReading]):
         else:
             lines = self._narrow(room, rows) if font is None else self._wide(font, width, rows)
         return [*lines, self._bar(width), *([_scale(reading, width)] if is_scaled else [])]
-
-    def rating(self) -> str:
-        """Return the rating of the rate: pass, short or fail. It is empty without an expected rate or a verdict.
-
-        A rate that exceeds what this kind of link can carry is `other`: the preset is the wrong one.
-        """
-        percent, expected = self._reading.percent, self._reading.expected
-        if percent is None or expected is None or not self._reading.is_judged:
-            return ""
-        if expected.is_exceeded_by(self._reading.bit_s):
-            return "other"
-        return "pass" if percent >= self.pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
     def _heading(self, width: int, *, is_wide: bool, is_scaled: bool) -> Content:
         """Return the title: the direction and its sender, and values that do not fit into the gauge."""
@@ -109,7 +104,7 @@ class FlowGauge(LineWidget[FlowReading]):
         """Return the rate and its percentage side by side, each with its unit and details."""
         reading = self._reading
         rate = big_digits(align_right(_number(reading), _widest(reading)), font)
-        rating = self.rating()
+        rating = reading.rating
         percent, percent_notes = [""] * rows, [Content("")] * rows
         if reading.expected is not None:
             percent = big_digits(align_right(self._percent(), "99.9"), font)
@@ -135,7 +130,7 @@ class FlowGauge(LineWidget[FlowReading]):
 
     def _stacked(self, font: DigitFont, width: int, rows: int) -> list[Content]:
         """Return the rate above its percentage, in the middle of many rows."""
-        reading, rating = self._reading, self.rating()
+        reading, rating = self._reading, self._reading.rating
         of = Content.styled(f"of {reading.number(reading.expected.bit_s)}" if reading.expected else "", MUTED)
         chip = self._chip(rating, width - font.width("99.9") - 1)
         blocks = [(_number(reading), _widest(reading), "$foreground", self._rate_notes())]
@@ -186,7 +181,7 @@ class FlowGauge(LineWidget[FlowReading]):
         """Return the percentage with its mark: `▼ 78.0 %`; empty if no rate is expected."""
         if self._reading.expected is None:
             return Content("")
-        rating = self.rating()
+        rating = self._reading.rating
         mark = f"{_RATING_WORDS[rating][0]} " if rating else ""
         return Content.styled(f"{mark}{self._percent()}{numbers.NBSP}%", f"bold {RATING_STYLES[rating]}")
 
@@ -195,7 +190,7 @@ class FlowGauge(LineWidget[FlowReading]):
         percent = self._reading.percent
         if percent is None:
             return numbers.UNKNOWN
-        return numbers.percent(percent, 1 if percent < 99.95 else 0, mark=self.pass_percent)[:-2]
+        return numbers.percent(percent, 1 if percent < 99.95 else 0, mark=self._reading.pass_percent)[:-2]
 
     def _rate_notes(self) -> list[Content]:
         """Return the texts right of the rate: its unit, the rate in another unit or the latency, its margin."""

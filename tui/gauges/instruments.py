@@ -1,4 +1,4 @@
-"""All instruments of a run: their layout, the values of each from one snapshot, and the keys of their screen."""
+"""All instruments of a run: their layout, one snapshot for all of them, and the keys of their screen."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -9,27 +9,20 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
-from ...engine.model.plan import Direction, End
-from ...engine.results.summary import CpuSummary
+from ...engine.model.plan import Direction
 from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen
-from ..readings.cockpit_snapshot import (
-    CockpitSnapshot,
-    datagram_reading,
-    delay_variation_reading,
-    flow_reading,
-    latency_reading,
-    responsiveness_reading,
-)
-from ..readings.instrument_values import CpuReading, Phase
+from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
+from ..readings.flow_reading import datagram_reading
+from ..readings.latency_reading import delay_variation_reading, latency_reading, responsiveness_reading
 from ..words import numbers
-from .cpu_panel import CpuPanel, CpuView
+from .cpu_panel import CpuPanel
 from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
 from .plots.run_plot import RunPlot
 from .responsiveness_panel import ResponsivenessPanel
-from .session_table import SessionsView, SessionTable
+from .session_table import SessionTable
 from .verdict_panel import VerdictPanel
 
 if TYPE_CHECKING:
@@ -144,23 +137,18 @@ class Instruments(Container):
             log.show_lines(events.lines if events else (), events.written if events else 0)
 
     def show_snapshot(self, view: CockpitSnapshot) -> None:
-        """Show these values."""
+        """Show these values: each panel takes its own."""
         self._view = view
-        readings = view.readings
-        direction = (readings.settings if readings else view.plan.settings).direction
-        self._show_flows(view, direction)
-        is_shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
-        cpu = CpuView(_cpu(view, End.NEAR), _cpu(view, End.FAR), is_shared)
-        for panel in self.query(CpuPanel):
-            panel.show(cpu)
-        self.query_one(PlotArea).show_snapshot(view)
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
         self.set_class(running and view.problem is None, "-running")
-        rows = readings.session_rows() if readings else ()
-        is_datagram = view.plan.workload.is_datagram
-        retransmits = readings.retransmits() if readings and not is_datagram else None
-        sessions = SessionsView(rows, retransmits, view.response_bits, is_datagram=is_datagram)
-        self.query_one(SessionTable).show(sessions)
+        settings = view.readings.settings if view.readings else view.plan.settings
+        self.set_class(settings.direction is Direction.DUPLEX, "-duplex")
+        for gauge in self.query(FlowGauge):
+            gauge.show_run(view)
+        for panel in self.query(CpuPanel):
+            panel.show_run(view)
+        self.query_one(PlotArea).show_snapshot(view)
+        self.query_one(SessionTable).show_run(view)
         self.query_one(VerdictPanel).show_snapshot(view)
         self._show_events(view)
 
@@ -171,35 +159,6 @@ class Instruments(Container):
         for gauge in gauges:
             gauge.most_width = min(widths) if len(widths) > 1 else None
             gauge.redraw()
-
-    def _show_flows(self, view: CockpitSnapshot, direction: Direction) -> None:
-        """Show a gauge for each direction of the run, and for duplex another one for the total."""
-        readings = {flow: flow_reading(view, flow) for flow in (*direction.flows, direction)}
-        self.set_class(direction is Direction.DUPLEX, "-duplex")
-        for flow in Direction:
-            gauge = self.query_one(f"#gauge-{flow}", FlowGauge)
-            gauge.display = flow in readings
-            if gauge.display:
-                gauge.pass_percent = view.pass_percent
-                gauge.show(readings[flow])
-
-
-def _cpu(view: CockpitSnapshot, end: End) -> CpuReading:
-    """Return the load of one end: in the last second during a run, in the whole run after it."""
-    if view.readings is None:
-        return CpuReading(end)
-    if view.summary is None:
-        return view.readings.cpu(end)
-    whole: CpuSummary = view.summary.near_cpu if end is End.NEAR else view.summary.far_cpu
-    cores = whole.core_percents
-    return CpuReading(
-        end,
-        whole.host_percent,
-        hottest_core=cores.index(max(cores)) if cores else None,
-        hottest_percent=whole.hottest_core_percent,
-        msec_per_mib=whole.msec_per_mib,
-        cores=cores,
-    )
 
 
 class PlotArea(Container):

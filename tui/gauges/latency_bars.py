@@ -11,7 +11,7 @@ from ...engine.model.latency_histogram import LatencySummary
 from ..kit.drawing.canvas import bar
 from ..kit.drawing.styled_lines import LineWidget
 from ..kit.drawing.styles import LOAD, MUTED
-from ..readings.instrument_values import LatencyReading
+from ..readings.latency_reading import LatencyReading
 from ..words import numbers
 
 _LABEL_CELLS: Final = 6

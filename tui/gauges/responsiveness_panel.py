@@ -13,7 +13,7 @@ from ...engine.results.responsiveness.result import Grade, Latency, Responsivene
 from ..kit.drawing.big_digits import GRADE_ROWS, grade_letter
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
-from ..readings.instrument_values import LoadStep, ResponsivenessReading, StepState
+from ..readings.latency_reading import LoadStep, ResponsivenessReading, StepState
 from ..words import numbers, responsiveness
 
 _STEP_NAMES: Final = {None: "idle", Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both"}

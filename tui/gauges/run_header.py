@@ -15,8 +15,8 @@ from ...engine.model.plan import Direction, End, Settings
 from ...engine.model.workload import Workload
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ..kit.drawing.styles import KEY, MUTED, VERDICT_STYLES
-from ..readings.cockpit_snapshot import CockpitSnapshot, responsiveness_reading
-from ..readings.instrument_values import Phase
+from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
+from ..readings.latency_reading import responsiveness_reading
 from ..readings.setting_steps import SESSION_STEPS, next_step, next_window
 from ..words import numbers
 from ..words.plan import plan_change

@@ -12,7 +12,8 @@ from textual.scroll_view import ScrollView
 
 from ..kit.drawing.styled_lines import LineWidget
 from ..kit.drawing.styles import DIRECTION_STYLES
-from ..readings.instrument_values import SessionRow
+from ..readings.cockpit_snapshot import CockpitSnapshot
+from ..readings.live_readings import SessionRow
 from ..words import datagram_results, numbers
 
 # The columns after the rate, with their widths; from the right, columns without room are left out.
@@ -46,6 +47,13 @@ class SessionTable(LineWidget[SessionsView], ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__(SessionsView(), widget_id="sessions")
         self.set_titles("sessions")
+
+    def show_run(self, view: CockpitSnapshot) -> None:
+        """Show the sessions of a run."""
+        readings, is_datagram = view.readings, view.plan.workload.is_datagram
+        rows = readings.session_rows() if readings else ()
+        retransmits = readings.retransmits() if readings and not is_datagram else None
+        self.show(SessionsView(rows, retransmits, view.response_bits, is_datagram=is_datagram))
 
     def show(self, value: SessionsView) -> None:
         """Show this value."""

@@ -11,8 +11,8 @@ from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
 from ...presets.verdict import Verdict
 from ..kit.drawing.styles import GOOD, MUTED, SHORT, VERDICT_STYLES
-from ..readings.cockpit_snapshot import CockpitSnapshot, flow_reading
-from ..readings.instrument_values import Phase
+from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
+from ..readings.flow_reading import flow_reading
 from ..words import numbers
 from ..words.iperf3 import source_texts, unseen_text
 from ..words.plan import non_default_options_text

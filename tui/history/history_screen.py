@@ -246,7 +246,7 @@ class HistoryScreen(ActionScreen):
 
     def _show_detail(self) -> None:
         run = self._lines.entry(self.query_one(RunTable).highlighted)
-        self.query_one(RunDetail).show_run(None if run is None else run_line(run))
+        self.query_one(RunDetail).show_detail(None if run is None else run_line(run))
 
     async def _run_at_cursor(self) -> RunEntry | None:
         """Return the run at the cursor, after a filter that is still pending."""

@@ -66,7 +66,7 @@ class StoredRunScreen(InstrumentScreen):
     def on_mount(self) -> None:
         """Read the run."""
         self.query_one("#plan", Static).update(Content.styled(f"loading {self._row.run_id} …", MUTED))
-        self.query_one(RunDetail).show_run(run_line(self._row))
+        self.query_one(RunDetail).show_detail(run_line(self._row))
         self.run_worker(self._load(), exit_on_error=False)
 
     async def _load(self) -> None:
@@ -82,7 +82,7 @@ class StoredRunScreen(InstrumentScreen):
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
             return
-        self.query_one(RunDetail).show_run(run_line(self._row))
+        self.query_one(RunDetail).show_detail(run_line(self._row))
 
     @on(Loaded)
     def _show_run(self, message: Loaded) -> None:

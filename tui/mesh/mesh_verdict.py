@@ -9,7 +9,7 @@ from ...engine.results.rate_and_loss import percent_of
 from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ...mesh.plan import Cell
 from ...mesh.reading.relative_rates import expected_rates
-from ...presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT
+from ...presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT, rate_word
 from ..words import numbers
 
 _WHOLE_FROM: Final = 999.95
@@ -73,9 +73,7 @@ class CellScale:
         if percent is None:
             figure = self._figures.get(cell)
             return CellState.WAITING if figure is None or figure.failure is None else CellState.NO_RESULT
-        if percent >= self._pass_percent:
-            return CellState.PASS
-        return CellState.SHORT if percent >= FAIL_PERCENT else CellState.FAIL
+        return CellState[rate_word(percent, self._pass_percent).upper()]
 
     def number(self, cell: Cell) -> str:
         """Return the result of a cell as a number of `unit`, at most six characters long; "" without one."""

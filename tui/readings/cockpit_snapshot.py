@@ -1,20 +1,19 @@
-"""What the instruments of a run show at one moment, and the values of each: of a run that is live, ended or stored.
+"""What the instruments of a run show at one moment: of a run that is live, ended or stored.
 
-Pure. During a run the values are of the last second, after it they are its results.
+Pure. Each instrument takes its reading from it: `flow_reading`, `latency_reading`, `cpu_reading`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from statistics import median
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.events import Expectation
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
-from ...engine.model.plan import Direction, Plan, Settings
-from ...engine.results.responsiveness.result import Responsiveness
-from ...engine.results.summary import DatagramSummary, Measurement, Summary
+from ...engine.model.plan import Plan, Settings
+from ...engine.results.summary import Summary
 from ...engine.results.sums.traces import PlotPeriod
 from ...presets.diagnosis.finding import Finding
 from ...presets.diagnosis.window_bounds import FlowWindows
@@ -22,21 +21,34 @@ from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
 from ..words.numbers import RateUnit
 from ..words.summary import response_bits_of
-from .instrument_values import (
-    DatagramReading,
-    FlowRate,
-    FlowReading,
-    LatencyReading,
-    LoadStep,
-    Phase,
-    ResponsivenessReading,
-    RunProblem,
-    StepState,
-)
 from .live_readings import LiveReadings
 from .plot_values import RateAxis, highest_mark, time_span_s
 
 _FIXED: Final = "a responsiveness test sets direction and sessions itself: press space to stop it first"
+
+
+class Phase(Enum):
+    """The phase of the cockpit's run."""
+
+    IDLE = auto()
+    STARTING = auto()
+    RUNNING = auto()
+    STOPPING = auto()
+    DONE = auto()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a run is being opened, active or stopping."""
+        return self in {Phase.STARTING, Phase.RUNNING, Phase.STOPPING}
+
+
+@dataclass(frozen=True, slots=True)
+class RunProblem:
+    """Why there is no run: a short status, a title, and a text with the remedy."""
+
+    status: str
+    title: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,173 +137,6 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
         return self.readings.rate_axis if self.readings else RateAxis()
 
 
-def flow_reading(view: CockpitSnapshot, direction: Direction) -> FlowReading:
-    """Return a gauge's values: the last second during a run, the result after it."""
-    readings, summary = view.readings, view.summary
-    if readings is None:
-        rate = FlowRate(expected=view.expectation[direction])
-    elif summary is None:
-        rate = readings.flow(direction)
-    else:
-        rate = _loaded_rate(summary, direction) or _result_rate(summary, direction)
-    return FlowReading(
-        direction,
-        rate.bit_s,
-        rate.expected,
-        0.0 if readings is None else readings.highest_bit_s(direction),
-        is_final=summary is not None,
-        is_judged=summary is None or summary.is_whole,
-        response_bits=view.response_bits,
-        latency=rate.latency,
-        peak=view.peak[direction],
-        margin_percent=rate.margin_percent,
-        units=view.units,
-        least_unit_bit_s=view.unit_bit_s,
-        datagrams=datagram_reading(view, direction),
-        source="" if readings is None else readings.source(direction),
-        full_bit_s=view.rate_top,
-    )
-
-
-def _result_rate(summary: Summary, direction: Direction) -> FlowRate:
-    """Return the result of an ended run in a direction."""
-    measured, expected = summary.measured[direction], summary.expectation[direction]
-    if measured is None:
-        return FlowRate(expected=expected)
-    return FlowRate(
-        measured.result_bit_s if measured.span_ns > 0 else None,
-        expected,
-        measured.latency,
-        None if measured.estimate is None else measured.estimate.half_width_percent,
-    )
-
-
-def _loaded_rate(summary: Summary, direction: Direction) -> FlowRate | None:
-    """Return the rate of a direction in a responsiveness test while only that direction was loaded.
-
-    The total is the rate of both at once. None for another run, and for a load that was not measured.
-    """
-    load = None if summary.responsiveness is None else summary.responsiveness.load_of(direction)
-    if load is None:
-        return None
-    expected = next(
-        (each.expectation for each in summary.periods if each.settings.direction is direction), Expectation()
-    )
-    return FlowRate(load.bit_s[direction], expected[direction])
-
-
-def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramReading | None:
-    """Return the datagrams of a direction; None for TCP, and before a run.
-
-    During a run, losses are counted from the last change on: losses at another rate say nothing about this one.
-    """
-    readings = view.readings
-    if readings is None or not readings.plan.workload.is_datagram:
-        return None
-    if view.summary is not None:
-        measured = view.summary.measured[direction]
-        whole = None if measured is None else measured.datagrams
-        return DatagramReading(direction, None if measured is None else measured.packets_s, whole, whole)
-    now = readings.datagrams(direction)
-    period = _current_measurement(view, direction)
-    return now if period is None else replace(now, so_far=period)
-
-
-def _current_measurement(view: CockpitSnapshot, direction: Direction) -> DatagramSummary | None:
-    """Return the datagrams of the current period without its warm-up; None before the first."""
-    interim, readings = view.interim_summary, view.readings
-    if interim is None or readings is None or readings.in_warmup or not interim.periods:
-        return None
-    period = interim.periods[-1]
-    measured: Measurement | None = period.measured[direction]
-    return measured.datagrams if measured is not None and period.settings == readings.settings else None
-
-
-def delay_variation_reading(view: CockpitSnapshot) -> LatencyReading | None:
-    """Return the delay variation of a UDP run in its first direction; None for TCP."""
-    if view.readings is None:
-        return None
-    direction = view.readings.settings.direction.flows[0]
-    reading = datagram_reading(view, direction)
-    if reading is None:
-        return None
-    so_far = reading.so_far
-    return LatencyReading(
-        f"delay variation, {direction}",
-        None if so_far is None else so_far.delay_variation,
-        None,
-        None if so_far is None else so_far.rtt_us,
-        "whole run" if view.summary is not None else "since the last change",
-        "RTT of the receiver's reports",
-    )
-
-
-def latency_reading(view: CockpitSnapshot) -> LatencyReading | None:
-    """Return the latency of the run's probe or transactions; None if it measures neither."""
-    if view.readings is None:
-        return None
-    plan = view.readings.plan
-    if plan.probe:
-        return _probe_reading(view.readings, view.summary)
-    return _transaction_reading(view.readings, view.summary) if plan.workload.is_transactional else None
-
-
-def _transaction_reading(readings: LiveReadings, summary: Summary | None) -> LatencyReading:
-    direction = readings.settings.direction
-    title = f"latency, {readings.plan.workload} {direction}"
-    if summary is not None:
-        measured = summary.measured[direction]
-        latency = measured.latency if measured else None
-        return LatencyReading(title, latency, None, summary.tcp.rtt_us, "whole run")
-    rtts = [row.rtt_us for row in readings.session_rows() if row.rtt_us is not None]
-    latency = readings.flow(direction).latency
-    return LatencyReading(title, latency, None, round(median(rtts)) if rtts else None, "last second")
-
-
-def _probe_reading(readings: LiveReadings, summary: Summary | None) -> LatencyReading:
-    probe = summary.probe if summary is not None else None
-    if probe is not None:
-        idle, loaded = probe.idle, probe.loaded
-        return LatencyReading(
-            "latency under load",
-            loaded.latency if loaded else None,
-            idle.latency if idle else None,
-            loaded.rtt_us if loaded else None,
-            "whole run",
-        )
-    idle, now = readings.meter.probe.idle, readings.meter.probe.recent
-    return LatencyReading(
-        "latency under load", now and now.latency, idle and idle.latency, now and now.rtt_us, "last 10 s"
-    )
-
-
 def why_settings_fixed(peer: Peer, plan: Plan) -> str | None:
     """Return why the settings of a run cannot be changed, in words for the user; None if they can."""
     return _FIXED if plan.has_phases else why_unavailable(peer, Feature.LIVE_CHANGES)
-
-
-def responsiveness_reading(view: CockpitSnapshot) -> ResponsivenessReading | None:
-    """Return the steps and the results of a responsiveness test; None for another run."""
-    readings = view.readings
-    if readings is None or readings.plan.responsiveness is None:
-        return None
-    summary = view.latest_summary
-    result = None if summary is None else summary.responsiveness
-    is_over = view.phase is Phase.DONE
-    return ResponsivenessReading(_steps(readings, result, is_over=is_over), result, is_over)
-
-
-def _steps(readings: LiveReadings, result: Responsiveness | None, *, is_over: bool) -> tuple[LoadStep, ...]:
-    """Return the state of each step. A test that ended early has measured the step in progress."""
-    order = (None, *(readings.plan.load_directions or [readings.plan.settings.direction]))
-    at = order.index(readings.settings.direction) if readings.periods and readings.elapsed_ns else 0
-    if is_over:
-        measured = {load.direction for load in result.loads} if result is not None else set[Direction]()
-        return tuple(
-            LoadStep(step, StepState.DONE if step is None or step in measured else StepState.LEFT_OUT)
-            for step in order
-        )
-    return tuple(
-        LoadStep(step, StepState.DONE if number < at else StepState.NOW if number == at else StepState.TO_COME)
-        for number, step in enumerate(order)
-    )

@@ -1,4 +1,4 @@
-"""What the plot of a run shows: its columns, the means of its periods, and its axes. Pure.
+"""The plot of a run: its contents, the means of its periods, its columns, and its axes. Pure.
 
 The rate at the top of the plot is also at the end of each gauge's bar.
 """
@@ -6,15 +6,17 @@ The rate at the top of the plot is also at the end of each gauge's bar.
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from math import ceil, floor, log10
 from typing import Final
 
-from ...engine.model.events import Expectation
+from ...engine.model.events import Expectation, ExpectedRate
 from ...engine.model.plan import SECOND_NS, Direction, Plan
 from ...engine.results.summary import Summary
 from ...engine.results.sums.traces import PlotPeriod, PlotPoint
+from ..words import numbers
+from ..words.numbers import RateScale, RateUnit
 from ..words.summary import period_bit_s
-from .instrument_values import peak_above
 
 REDRAW_NS: Final = SECOND_NS // 2  # of the plot, the largest to paint: gauges are drawn more often
 # The lengths of the time axis of a run without a duration. When it is full, the next one follows.
@@ -23,6 +25,44 @@ _EXPECTED_AT: Final = 0.9  # of the axis: a rate above the expected one still ha
 _ROOM: Final = 1.02  # above the highest value
 _LEAST_FILLED: Final = 0.4  # of an axis: less than the ratio of two round numbers, so that it does not flicker
 _COLUMNS: Final = 200  # of a wide plot: it does not show a burst that is shorter than a column
+
+
+class PlotContent(Enum):
+    """The quantity that the plot of a run shows."""
+
+    LOAD = auto()  # throughput, and below it latency
+    THROUGHPUT = auto()
+    LATENCY = auto()
+    RTT = auto()
+    RETRANSMITS = auto()
+    CWND = auto()
+    WINDOWS = auto()
+    LOSS = auto()
+    JITTER = auto()
+    DELAY_VARIATION = auto()
+
+
+def plot_contents(plan: Plan) -> tuple[PlotContent, ...]:
+    """Return the contents that the plot of a run goes through, in order."""
+    if plan.workload.is_datagram:
+        first = (PlotContent.THROUGHPUT, PlotContent.LOSS, PlotContent.JITTER, PlotContent.DELAY_VARIATION)
+        return (*first, PlotContent.RTT)
+    of_tcp = (PlotContent.RTT, PlotContent.RETRANSMITS, PlotContent.CWND, PlotContent.WINDOWS)
+    if plan.responsiveness is not None:
+        return (PlotContent.LOAD, PlotContent.THROUGHPUT, PlotContent.LATENCY, *of_tcp)
+    return (PlotContent.THROUGHPUT, *of_tcp)
+
+
+def peak_above(expected: ExpectedRate | None, peak: ExpectedRate | None) -> ExpectedRate | None:
+    """Return the peak if it exceeds the expected rate, else None."""
+    return peak if peak and expected and peak.bit_s > expected.bit_s else None
+
+
+def flow_scale(units: RateUnit, unit_bit_s: float, response_bits: int | None) -> RateScale:
+    """Return the unit of rates as high as `unit_bit_s`; with `response_bits`, transactions a second."""
+    if response_bits is not None:
+        return RateScale("trans/s", response_bits)
+    return numbers.rate_scale(units, unit_bit_s)
 
 
 def time_span_s(plan: Plan, elapsed_ns: int, *, has_ended: bool) -> float:

@@ -23,7 +23,7 @@ from ...engine.model.plan import Direction, End
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.sums.traces import PlotPeriod
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
-from ..readings.instrument_values import ChangeMark
+from ..readings.live_readings import ChangeMark
 from ..session.stored_run import StoredRun, rate_points
 from ..sweep.sweep_words import AXIS_NAMES, axis_value_words, expected_rate_of
 from ..words import numbers

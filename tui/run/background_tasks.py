@@ -13,7 +13,7 @@ from ...engine.model.peer import Peer
 from ...engine.results.summary import Summary
 from ...presets.auto_select import PresetSelection
 from ..kit.screens.base_screen import internal_error_text
-from ..readings.instrument_values import RunProblem
+from ..readings.cockpit_snapshot import RunProblem
 from ..session.run_session import RunSession, StartRun
 from ..session.run_spec import RunSpec
 from .run_services import RunServices

@@ -26,7 +26,7 @@ from ..gauges.run_header import SettingsBar, TitleBar
 from ..kit.actions import ScreenKind, bindings
 from ..kit.screens.feature_app import app_of
 from ..kit.widgets.key_footer import KeyFooter
-from ..readings.instrument_values import Phase
+from ..readings.cockpit_snapshot import Phase
 from ..readings.live_readings import LiveReadings
 from ..readings.setting_steps import load_plan
 from ..session.credentials import parse_pasted_key

@@ -11,6 +11,7 @@ from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
 from ...engine.model.workload import Workload
+from ...engine.results.rate_and_loss import host_percent
 from ...engine.results.summary import Summary
 from ...presets.diagnosis.finding import Finding
 from ...presets.diagnosis.window_bounds import FlowWindows
@@ -19,8 +20,7 @@ from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate, choose_rate, expected_rate_bit_s
 from ...presets.verdict import Verdict, judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..readings.cockpit_snapshot import CockpitSnapshot, why_settings_fixed
-from ..readings.instrument_values import Phase, RunProblem
+from ..readings.cockpit_snapshot import CockpitSnapshot, Phase, RunProblem, why_settings_fixed
 from ..readings.live_readings import LiveReadings
 from ..readings.setting_steps import next_rate, next_window
 from ..session.run_session import RunSession
@@ -118,7 +118,7 @@ class CockpitState:
         """The mean load of this host's cores during a run; None if unknown."""
         if self.readings is None or not self.is_busy:
             return None
-        return self.readings.cpu(End.NEAR).host_percent
+        return host_percent(self.readings.meter.shown.ends[End.NEAR].cores or ())
 
     def snapshot(self) -> CockpitSnapshot:
         """Return the values for the instruments at this moment."""

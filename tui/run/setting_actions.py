@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ..gauges.instruments import InstrumentScreen
-from ..readings.instrument_values import Phase
+from ..readings.cockpit_snapshot import Phase
 from ..readings.setting_steps import (
     SESSION_STEPS,
     next_datagram,

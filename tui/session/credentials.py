@@ -129,7 +129,7 @@ def key_from_environment(environment: Mapping[str, str]) -> SharedKey | None:
 
 def read_key_file(path: Path) -> SharedKey:
     """Return the key that is the only content of a file. Raises InvalidKeyError, also if others can read it."""
-    text = _read_secret(path, _MAX_KEY_FILE_BYTES, "put the key in it and nothing else").strip()
+    text = read_secret(path, _MAX_KEY_FILE_BYTES, "put the key in it and nothing else").strip()
     try:
         return SharedKey(text)
     except InvalidKeyError as error:
@@ -150,8 +150,8 @@ def read_iperf3_users(users_file: Path, key_file: Path, *, accepts_pkcs1: bool =
     """
     from ...engine.iperf3.protocol.users import UserList, parse_users
 
-    text = _read_secret(users_file, _MAX_KEYS_FILE_BYTES, "put lines of NAME,HASH in it and nothing else")
-    key = _read_secret(key_file, _MAX_KEY_FILE_BYTES, "put the private key in it and nothing else (PEM)")
+    text = read_secret(users_file, _MAX_KEYS_FILE_BYTES, "put lines of NAME,HASH in it and nothing else")
+    key = read_secret(key_file, _MAX_KEY_FILE_BYTES, "put the private key in it and nothing else (PEM)")
     try:
         users = parse_users(text)
     except InvalidKeyError as error:
@@ -308,7 +308,7 @@ def _read_lines(path: Path) -> list[_KeyLine]:
     if not os.path.lexists(path):
         return []
     lines: list[_KeyLine] = []
-    text = _read_secret(path, _MAX_KEYS_FILE_BYTES, "remove the lines of peers that you do not test any more")
+    text = read_secret(path, _MAX_KEYS_FILE_BYTES, "remove the lines of peers that you do not test any more")
     for number, line in enumerate(text.splitlines(), 1):
         try:
             lines.append(_parse_line(line))
@@ -328,7 +328,7 @@ def _parse_line(text: str) -> _KeyLine:
     return _KeyLine(text, peer, key, read_fingerprint(words[2]) if len(words) > 2 else None)
 
 
-def _read_secret(path: Path, limit_bytes: int, remedy: str) -> str:
+def read_secret(path: Path, limit_bytes: int, remedy: str) -> str:
     """Return the text of a file that only its owner may read; raise InvalidKeyError, which ends with the remedy."""
     try:
         with path.open("rb") as file:

@@ -1,7 +1,6 @@
-"""The record of one run: its events into the run log, its verdict, the reasons for it, and its document.
+"""The record of one run: its beginning and its end in the run log, its verdict, the reasons, and its document.
 
-The caller gives the events, one by one as they happen or all at once. A run of this program and a run between two
-other hosts are recorded by the same rules.
+A run of this program and a run between two other hosts are recorded by the same rules.
 """
 
 import logging
@@ -13,7 +12,7 @@ from typing import Any, Final, Self
 
 from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Started
 from ...engine.results.figure_codec import encode
-from ...engine.results.meter import Interval, Meter
+from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.run_result import RunResult
 from ...engine.results.summary import Summary
@@ -79,7 +78,7 @@ def new_id() -> str:
 
 
 class RunRecorder:
-    """Records one run. Feed it every event in order, then call `finish` once.
+    """Begins a run in the log and finishes it: with all its events at once, or after they went to log and meter.
 
     `run_id` is the run's new id. `outcome` is None until the run is finished.
     """
@@ -119,12 +118,6 @@ class RunRecorder:
     def meter(self) -> Meter:
         """The meter of the run."""
         return self.diagnosis.meter
-
-    def record_event(self, event: Event) -> list[Interval]:
-        """Store an event, and pass it to the meter; return the intervals that it completed."""
-        if self._log is not None:
-            self._log.append_event(self.run_id, event)
-        return self.meter.feed(event)
 
     def finish(self, further: Mapping[str, Any] | None = None) -> Outcome:
         """Summarize and judge the run, and finish it in the run log. Flush the meter before.

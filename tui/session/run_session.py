@@ -256,8 +256,10 @@ class RunSession:
             yield end_line(self.outcome.document, run_id=self.run_id)
 
     def _record(self, event: Event) -> None:
-        """Record an event, write its rows, and end the run if it is precise enough."""
-        self.intervals = self._recorder.record_event(event)
+        """Store an event, measure it, write its rows, and end the run if it is precise enough."""
+        if self._run_log is not None:
+            self._run_log.append_event(self.run_id, event)
+        self.intervals = self.meter.feed(event)
         self._write_rows()
         if isinstance(event, Sampled) and not event.warmup:
             self._stop_if_precise()

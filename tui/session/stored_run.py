@@ -21,8 +21,7 @@ from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
-from ..readings.cockpit_snapshot import CockpitSnapshot
-from ..readings.instrument_values import Phase
+from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
 from ..readings.live_readings import LiveReadings
 from ..words.comparison import LETTERS, changed_settings, comparison_table, identity_differences
 from ..words.table import Table

@@ -15,6 +15,7 @@ from typing import Final
 from ...engine.model.events import ExpectedRate, Reason
 from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings, format_size
 from ...engine.model.workload import Workload
+from ...engine.results.rate_and_loss import change_percent
 from ...presets.number_text import (
     NBSP,
     format_quantity,
@@ -373,9 +374,10 @@ def gain(before: float | None, after: float | None) -> str:
     """Return the gain from one rate to another, to follow them: ` (+36 %)`, ` (4.1x)`; empty if unknown."""
     if not before or after is None:
         return ""
-    if is_factor(100 * (after / before - 1)):
+    change = change_percent(before, after)
+    if is_factor(change):
         return f" ({times(after / before)})"
-    percent_ = round(100 * (after / before - 1))  # an integer: there is no -0 of it
+    percent_ = round(change)  # an integer: there is no -0 of it
     return f" ({percent_:+d}{NBSP}%)" if percent_ else f" (0{NBSP}%)"
 
 

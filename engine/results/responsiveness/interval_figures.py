@@ -7,8 +7,7 @@ from typing import Final
 
 from ...model.events import Sampled
 from ...model.plan import End
-from ...model.samples import LatencyCounts
-from .distribution import add_counts, mean_ns, percentile_ns
+from .distribution import mean_ns, percentile_ns
 
 FIGURES: Final = (
     "datagram_p50_us",
@@ -29,18 +28,12 @@ def interval_figures(near: Sampled | None, far: Sampled | None) -> dict[str, flo
             figures[f"{end.value}_backlog_bytes"] = sampled.sample.queue.backlog_bytes
     probe = None if near is None else near.sample.probe
     if probe is not None and probe.datagrams is not None:
-        latency = _counts(probe.datagrams.latency)
+        latency = probe.datagrams.latency.by_bucket
         figures["datagram_p50_us"] = _us(percentile_ns(latency, 50))
         figures["datagram_p99_us"] = _us(percentile_ns(latency, 99))
-        figures["rise_out_us"] = _us(mean_ns(_counts(probe.datagrams.rise_out)))
-        figures["rise_in_us"] = _us(mean_ns(_counts(probe.datagrams.rise_in)))
+        figures["rise_out_us"] = _us(mean_ns(probe.datagrams.rise_out.by_bucket))
+        figures["rise_in_us"] = _us(mean_ns(probe.datagrams.rise_in.by_bucket))
     return figures
-
-
-def _counts(counts: LatencyCounts) -> dict[int, float]:
-    whole: dict[int, float] = {}
-    add_counts(whole, counts)
-    return whole
 
 
 def _us(ns: float | None) -> float | None:

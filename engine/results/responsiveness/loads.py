@@ -16,8 +16,6 @@ from ...model.samples import ProbeSample
 from ...model.workload import Workload
 from ..rate_and_loss import bits_per_second, percent_of
 from .distribution import (
-    Counts,
-    add_counts,
     latency_of,
     mean_ns,
     merged_counts,
@@ -51,14 +49,12 @@ class Idle:
         if sample is None:
             return cls()
         if probe == "request":
-            return cls(probe_latency(_counts(sample), probe))
+            return cls(probe_latency(sample.latency.by_bucket, probe))
         datagrams = sample.datagrams
         if datagrams is None:
             return cls()
-        parts: list[dict[int, float]] = [{}, {}, {}]
-        for part, counts in zip(parts, (datagrams.latency, datagrams.rise_out, datagrams.rise_in), strict=True):
-            add_counts(part, counts)
-        return cls(probe_latency(parts[0], probe), mean_ns(parts[1]), mean_ns(parts[2]))
+        rises = (mean_ns(rise.by_bucket) for rise in (datagrams.rise_out, datagrams.rise_in))
+        return cls(probe_latency(datagrams.latency.by_bucket, probe), *rises)
 
 
 def carries_datagrams(idle: ProbeSample | None) -> bool:
@@ -66,17 +62,9 @@ def carries_datagrams(idle: ProbeSample | None) -> bool:
     datagrams = None if idle is None else idle.datagrams
     if idle is None or datagrams is None:
         return False
-    latency: dict[int, float] = {}
-    add_counts(latency, datagrams.latency)
-    trip_ns = mean_ns(latency) or 0.0
+    trip_ns = mean_ns(datagrams.latency.by_bucket) or 0.0
     arrived = datagrams.sent * max(0.0, 1 - trip_ns / idle.span_ns) if idle.span_ns > 0 else datagrams.sent
     return 0 < datagrams.answered >= _MIN_ANSWERED * arrived
-
-
-def _counts(sample: ProbeSample) -> Counts:
-    counts: dict[int, float] = {}
-    add_counts(counts, sample.latency)
-    return counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Self
 
 from ...model.plan import MIB
 from ...model.samples import CORES, PART, CoreTimes, CpuWaits, HostDrops, NicCounts, OtherTests, Sample
-from ..rate_and_loss import core_percents, host_percent, hottest_core_percent, percent_of
+from ..rate_and_loss import core_percents, host_percent, hottest_core_percent, msec_each, percent_of
 from ..summary import CpuSummary, OtherTestsSummary
 from .other_tests_sum import summarize_others
 
@@ -85,12 +85,12 @@ class EndSum:
         """Return the mean loads, and the cost of the payload received in both directions together."""
         # Samples without a process time are assumed to be like the others.
         cores = self.cores or ()
-        cpu_ms = None if self.process_share is None else self.process_share * self.span_ns / 1e6
+        cpu_ns = None if self.process_share is None else self.process_share * self.span_ns
         return CpuSummary(
             host_percent=host_percent(cores),
             hottest_core_percent=hottest_core_percent(cores),
             process_percent=percent_of(self.process_ns, self.process_span_ns),
-            msec_per_mib=cpu_ms / (payload_bytes / MIB) if cpu_ms is not None and payload_bytes else None,
-            msec_per_transaction=cpu_ms / transactions if cpu_ms is not None and transactions else None,
+            msec_per_mib=msec_each(cpu_ns, payload_bytes / MIB),
+            msec_per_transaction=msec_each(cpu_ns, transactions),
             core_percents=core_percents(cores),
         )

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...model.events import SessionTotal
 from ...model.plan import Direction
-from ...model.samples import LEAST, Sample, SessionSample, sum_known
+from ...model.samples import LEAST, DatagramSample, Sample, SessionSample, sum_known
 from ..rate_and_loss import OWN, Histogram, Sums
 from .lost_at_once import LostAtOnce
 from .send_holds import SendHolds
@@ -29,6 +29,18 @@ _MEDIANS: Final = (
 
 _read_summed: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_SUMMED)
 _read_medians: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_MEDIANS)
+
+
+def tcp_gauges(
+    sessions: Sequence[SessionSample], datagrams: Sequence[DatagramSample] = ()
+) -> tuple[int | None, int | None, int | None]:
+    """Return the median RTT, and the sums of retransmits and cwnd, of one interval's senders; None if unknown."""
+    rtts = [part.rtt_us for part in (*sessions, *datagrams) if part.rtt_us is not None]
+    return (
+        round(median(rtts)) if rtts else None,
+        sum_known(part.retransmits for part in sessions),
+        sum_known(part.cwnd_bytes for part in sessions),
+    )
 
 
 @dataclass(slots=True)

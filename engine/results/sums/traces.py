@@ -1,17 +1,16 @@
 """A run over time, for plots and tables: rates, CPU, TCP, latency, datagrams, and each session's totals. Pure."""
 
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Final, TypeVar
 
 from ...model.events import Expectation, ExpectedRate, Sampled, Totals
 from ...model.latency_histogram import summarize_latency
 from ...model.plan import SECOND_NS, Direction, End, Settings, sender_of
-from ...model.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, sum_known
+from ...model.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, latency_counts, sum_known
 from ...model.workload import Workload
 from ..rate_and_loss import bits_per_second, host_percent, hottest_core_percent, percent_of
-from ..udp.datagram_sums import datagrams_of, delays_of, missing_datagrams
-from .receiver_sum import latency_counts
+from ..udp.datagram_sums import datagrams_of, missing_datagrams
+from .sender_sum import tcp_gauges
 from .session_sums import SessionDatagrams, SessionSums
 
 _MAX_POINTS: Final = 1_200  # twice the points that a plot of a page's width can show
@@ -182,7 +181,7 @@ class Traces:
 
     def _add_latency(self, sample: Sample) -> None:
         for direction in Direction.DUPLEX.flows:
-            summary = summarize_latency(latency_counts(sample, direction))
+            summary = summarize_latency(latency_counts(sample.latency, direction))
             if summary is not None:
                 point = LatencyPoint(sample.elapsed_ns / SECOND_NS, summary.p50_ns / 1e6, summary.p99_ns / 1e6)
                 _append(self.latency.setdefault(direction, []), point)
@@ -193,13 +192,7 @@ class Traces:
             if not parts or sender_of(direction, workload) is not sample.end:
                 continue
             datagrams = [counts for counts in sample.datagrams if counts.direction is direction]
-            rtts = [part.rtt_us for part in (*parts, *datagrams) if part.rtt_us is not None]
-            point = TcpPoint(
-                sample.elapsed_ns / SECOND_NS,
-                round(median(rtts)) if rtts else None,
-                sum_known(part.retransmits for part in parts),
-                sum_known(part.cwnd_bytes for part in parts),
-            )
+            point = TcpPoint(sample.elapsed_ns / SECOND_NS, *tcp_gauges(parts, datagrams))
             _append(self.tcp.setdefault(direction, []), point)
 
     def _add_datagrams(self, sample: Sample) -> None:
@@ -211,8 +204,7 @@ class Traces:
             sums = SessionDatagrams()
             for part in parts:
                 sums.add_datagrams(part)
-            delays = delays_of(sample, direction)
-            summary = summarize_latency(dict(zip(delays.buckets, delays.counts, strict=True)) if delays else {})
+            summary = summarize_latency(latency_counts(sample.delay_variation, direction))
             point = DatagramPoint(
                 sample.elapsed_ns / SECOND_NS,
                 sums.passed,

@@ -23,7 +23,6 @@ from ...model.samples import (
     PEAK,
     DatagramSample,
     HostDrops,
-    LatencyCounts,
     Sample,
     combine_known,
     sum_known,
@@ -364,11 +363,6 @@ def _sender(flow: Direction) -> End:
 def datagrams_of(sample: Sample, flow: Direction) -> dict[int, DatagramSample]:
     """Return the sessions of a single direction in one sample, by number."""
     return {counts.session: counts for counts in sample.datagrams if counts.direction is flow}
-
-
-def delays_of(sample: Sample, flow: Direction) -> LatencyCounts | None:
-    """Return the delay variation of a single direction in its receiver's sample; None in another one."""
-    return next((counts for counts in sample.delay_variation if counts.direction is flow), None)
 
 
 def _known(names: Iterable[str], values: Iterable[int | None]) -> Iterator[tuple[str, int]]:

@@ -5,10 +5,10 @@ from typing import Final
 
 from ...model.events import Sampled
 from ...model.latency_histogram import summarize_latency
-from ...model.plan import SECOND_NS, Direction
-from ...model.samples import DatagramSample, sum_known
-from ..rate_and_loss import lost_percent
-from .datagram_sums import delays_of, missing_datagrams
+from ...model.plan import Direction
+from ...model.samples import DatagramSample, latency_counts, sum_known
+from ..rate_and_loss import lost_percent, per_second
+from .datagram_sums import missing_datagrams
 
 FIGURES: Final[tuple[str, ...]] = (
     "rate_mbit_s",
@@ -31,10 +31,10 @@ Figures = dict[str, int | float | None]
 def flow_figures(receiver: Sampled | None, sender: Sampled | None, flow: Direction) -> Figures:
     """Return the figures of all sessions of a single direction; empty without datagrams."""
     received, sent = _sessions(receiver, flow), _sessions(sender, flow)
-    delays = None if receiver is None else delays_of(receiver.sample, flow)
     if not received and not sent:
         return {}
-    variation = delays and summarize_latency(dict(zip(delays.buckets, delays.counts, strict=True)))
+    delays = () if receiver is None else receiver.sample.delay_variation
+    variation = summarize_latency(latency_counts(delays, flow))
     return {
         **_figures(list(received.values()), list(sent.values()), receiver),
         "delay_variation_p50_ms": None if variation is None else variation.p50_ns / 1e6,
@@ -79,7 +79,7 @@ def _figures(
         # 0 is no limit: then all sessions together have none.
         "rate_mbit_s": sum(rate for rate in rates if rate) / 1e6 if rates and all(rates) else None,
         "datagram_bytes": sizes.pop() if len(sizes) == 1 else None,
-        "packets_s": None if count is None or not span_ns else count * SECOND_NS / span_ns,
+        "packets_s": per_second(count, span_ns),
         "sent": sum_known(part.sent for part in sent),
         "lost": lost,
         "lost_percent": lost_percent(lost, count),

@@ -26,11 +26,11 @@ from ...number_text import (
     format_percent,
     format_quantity,
     format_rate,
-    format_share,
     format_time,
     group_digits,
 )
 from .. import remedies
+from ..core_load import describe_worker
 from ..evidence import DatagramEvidence, EndEvidence, describe_unseen, end_name, nic_name
 from ..finding import Finding, FindingCode
 from ..flow_view import FlowView
@@ -168,10 +168,7 @@ def _socket_buffer(lost: _Part) -> Finding:
     end, datagrams, numbers = lost.view.receiver, lost.datagrams, lost.numbers
     if datagrams.buffer_bytes is not None:
         numbers += f"; the socket's buffer {lost.tense('holds', 'held')} {format_bytes(datagrams.buffer_bytes)}"
-    if end.busiest_worker is not None:
-        numbers += f", the busiest worker used {format_share(end.busiest_worker)} of a core"
-    if end.waiting is not None:
-        numbers += f", and one waited {format_share(end.waiting)} of the time for a core"
+    numbers += describe_worker(end, ", ")
     was_full = f"The buffer of the {end.end.label} receiver's socket {lost.tense('is', 'was')} full."
     return lost.find("socket-buffer-full", was_full, numbers, _mend_receiver(lost.view, datagrams), end)
 

@@ -31,6 +31,8 @@ from ..conftest import RATE_BIT_S
 from ..waiting import until
 from .frame_relay import LENGTH, Attack, FrameRelay, relay_to
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 KEY = SharedKey("a-key-of-this-test")
 CHANGED = "the control connection was changed on its way"
 DEADLINE_S = 30.0

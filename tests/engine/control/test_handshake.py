@@ -36,6 +36,8 @@ from linkgauge.engine.protocol.tokens import RunSecret, Tickets
 
 from ..waiting import soon, until
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 T = TypeVar("T")
 KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
 HOST = HostInfo("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")

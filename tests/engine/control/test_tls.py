@@ -30,6 +30,8 @@ from ..certificates import CertificateFiles
 from ..conftest import RATE_BIT_S
 from ..waiting import soon, until
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 T = TypeVar("T")
 KEY = SharedKey("a-key-of-this-test")
 

@@ -25,6 +25,8 @@ from linkgauge.engine.results.meter import Meter
 from ..conftest import DEADLINE_S, RATE_BIT_S
 from ..waiting import until
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 LONG = Plan(Settings(sessions=2), duration_ns=60 * SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
 SHORT = Plan(Settings(Direction.IN), duration_ns=SECOND_NS, interval_ns=SECOND_NS // 10, rate_bit_s=RATE_BIT_S)
 

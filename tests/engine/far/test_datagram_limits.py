@@ -15,6 +15,8 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import MIN_RATE_BIT_S, SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 LIMITS = Limits(udp_rate_bit_s=10_000_000, udp_packets_s=1_000, udp_duration_s=60)
 
 

@@ -33,6 +33,8 @@ from linkgauge.engine.workloads.session_handshake import ConnectTarget, SessionS
 
 from ..waiting import until
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 DEADLINE_S = 20.0
 SECRET = RunSecret(b"shared", b"nonce", b"open")
 ADDRESSES = [("127.0.0.1", "127.0.0.1"), (None, "127.0.0.1"), (None, "::1"), ("::1", "::1")]

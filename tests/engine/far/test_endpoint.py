@@ -24,6 +24,8 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 from ..conftest import DEADLINE_S, RATE_BIT_S
 from ..waiting import until
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 _CLIENT = """
 import asyncio, sys
 from linkgauge.engine.host.event_loop import run

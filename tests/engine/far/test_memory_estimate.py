@@ -41,6 +41,7 @@ from ..waiting import until
 
 # The memory is measured in other processes.
 pytestmark = [
+    pytest.mark.usefixtures("fork_server"),
     pytest.mark.loop("uvloop"),
     pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="memory is read from /proc"),
 ]

@@ -35,6 +35,8 @@ from ..certificates import CertificateFiles
 from ..conftest import RATE_BIT_S
 from ..waiting import until
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 KEY = SharedKey("a-key-of-this-test")
 PENDING = 16
 DEADLINE_S = 20.0  # with one connection accepted in a second, the crowd below takes twice as long

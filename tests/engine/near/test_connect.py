@@ -36,6 +36,8 @@ from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, encode_p
 
 from ..certificates import CertificateFiles
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 T = TypeVar("T")
 HOST = HostInfo("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 GREETING = encode_preamble(CONTROL_KIND)

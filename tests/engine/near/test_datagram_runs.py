@@ -15,7 +15,7 @@ from linkgauge.engine.results.meter import replay
 
 from ..tcp_pair import only_linux
 
-pytestmark = only_linux
+pytestmark = [only_linux, pytest.mark.usefixtures("fork_server")]
 Recorder = Callable[..., Any]
 SIZE: Final = 1_000
 RATE_BIT_S: Final = 4_000_000

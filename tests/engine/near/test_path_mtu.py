@@ -19,6 +19,8 @@ from linkgauge.engine.workloads.udp.df_socket import SizeError
 
 from .older_end import older_end
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 LEAST, MOST = 576, 65_535
 
 

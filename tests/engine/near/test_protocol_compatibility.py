@@ -26,6 +26,8 @@ from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, PREAMBLE_BYTES, encode_preamble
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 OPENINGS: dict[str, bytes] = {
     name: bytes.fromhex(text)
     for name, text in json.loads(

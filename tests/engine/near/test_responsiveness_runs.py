@@ -25,6 +25,8 @@ from linkgauge.engine.near.run import Run
 
 from ..conftest import RATE_BIT_S
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 Recorder = Callable[..., Any]
 NEEDS_IPV6 = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
 

@@ -29,6 +29,8 @@ from linkgauge.engine.workers.fork_client import ForkServerLease
 from ..child_processes import workers_of
 from ..conftest import DEADLINE_S, RATE_BIT_S
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 Recorder = Callable[..., Any]
 SS = shutil.which("ss")
 LARGEST_BUFFER = int(Path("/proc/sys/net/core/rmem_max").read_text(encoding="ascii"))

@@ -59,7 +59,7 @@ from linkgauge.engine.protocol.preamble import (
 from linkgauge.engine.protocol.state_machine import ControlStateMachine
 
 # Run on uvloop only: what is said is the same.
-pytestmark = pytest.mark.loop("uvloop")
+pytestmark = [pytest.mark.loop("uvloop"), pytest.mark.usefixtures("fork_server")]
 
 DEADLINE_S = 30.0
 HOST = HostInfo("db-02", "Linux", 2, "linkgauge", "uvloop")

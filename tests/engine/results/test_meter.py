@@ -77,6 +77,21 @@ def test_intervals_that_wait_for_a_vanished_end_come_out_at_the_end() -> None:
     assert meter.flush() == []
 
 
+def test_the_sums_that_gauges_show_follow_each_sample_and_each_change() -> None:
+    """They are of the last second under the newest settings, and are made once for a sample."""
+    meter = Meter()
+    assert meter.shown.received[Direction.OUT].bytes == 0
+    meter.feed(started())
+    shown: list[int] = []
+    for index in range(6):
+        meter.feed(of_flow(Direction.OUT, End.FAR, index, 100))
+        shown.append(meter.shown.received[Direction.OUT].bytes)
+        assert meter.shown is meter.shown
+    assert shown == [100, 200, 300, 400, 400, 400]
+    meter.feed(Changed(6 * TICK, IN, Expectation()))
+    assert meter.shown.received[Direction.OUT].bytes == 0
+
+
 def test_a_sample_out_of_order_is_dropped_with_a_warning() -> None:
     """Counting it in the sums and not in the rows would make them disagree."""
     meter = Meter()

@@ -17,7 +17,7 @@ from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_lat
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
 from linkgauge.engine.model.samples import Sample, SessionSample
 from linkgauge.engine.model.session_counters import SocketInfo
-from linkgauge.engine.model.workload import Workload, all_workloads
+from linkgauge.engine.model.workload import all_workloads
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_totals import OpenSockets, ProbeSum, sum_senders
 from linkgauge.engine.results.summary import Measurement
@@ -54,8 +54,10 @@ def test_a_direction_has_the_rate_of_the_time_in_which_it_ran() -> None:
     assert [direction for direction, _ in summary.measurements] == [Direction.OUT, Direction.IN]
 
 
-@pytest.mark.parametrize("toggles", list(product((OUT, IN, DUPLEX), repeat=3)))
-@pytest.mark.parametrize("lengths", [(1, 1, 1), (5, 1, 2), (0, 3, 4)])
+@given(
+    toggles=st.sampled_from(list(product((OUT, IN, DUPLEX), repeat=3))),
+    lengths=st.sampled_from([(1, 1, 1), (5, 1, 2), (0, 3, 4)]),
+)
 def test_the_results_of_a_run_are_those_of_its_newest_settings_after_any_changes(
     toggles: tuple[Settings, ...], lengths: tuple[int, ...]
 ) -> None:
@@ -226,18 +228,17 @@ def test_the_granted_window_is_the_smallest_of_the_sessions_now_open() -> None:
         ((Mode.QUALITY,), (Mode.RATE,), Mode.QUALITY),
     ],
 )
-@pytest.mark.parametrize("workload", all_workloads())
-@pytest.mark.parametrize("flow", [Direction.OUT, Direction.IN])
 def test_of_several_modes_a_run_has_the_one_that_limits_its_figures_most(
-    senders: tuple[Mode, ...], receivers: tuple[Mode, ...], mode: Mode | None, workload: Workload, flow: Direction
+    senders: tuple[Mode, ...], receivers: tuple[Mode, ...], mode: Mode | None
 ) -> None:
     """A receiver that drops the payload comes first, then a sender that does not copy it."""
-    sockets, end = OpenSockets(), sender_of(flow, workload)
-    for each, modes in ((end, senders), (end.other, receivers)):
-        for number, own in enumerate(modes, 1):
-            sockets.add_session(Opened(replace(facts(each, number, None, flow).facts, mode=own)))
-    assert sockets.mode(workload) is mode
-    assert sockets.summarize(sum_senders([]), workload).mode is mode
+    for workload, flow in product(all_workloads(), (Direction.OUT, Direction.IN)):
+        sockets, end = OpenSockets(), sender_of(flow, workload)
+        for each, modes in ((end, senders), (end.other, receivers)):
+            for number, own in enumerate(modes, 1):
+                sockets.add_session(Opened(replace(facts(each, number, None, flow).facts, mode=own)))
+        assert sockets.mode(workload) is mode
+        assert sockets.summarize(sum_senders([]), workload).mode is mode
 
 
 def test_warnings_appear_once_in_order_and_in_a_bounded_number() -> None:

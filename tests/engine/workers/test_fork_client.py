@@ -29,6 +29,11 @@ BRIEF = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s
 LONG = Plan(duration_ns=60 * SECOND_NS, interval_ns=SECOND_NS // 10, workers=2, rate_bit_s=RATE_BIT_S)
 
 
+@pytest.fixture(scope="module")
+def fork_server() -> None:
+    """Keep none: they are what is tested."""
+
+
 async def until_no_workers() -> None:
     """Wait until no worker is left: the far end of a run ends its own a moment later."""
     await until(lambda: not workers_of(ME))

@@ -20,6 +20,8 @@ from linkgauge.engine.near.run import open_run
 from linkgauge.engine.workloads import fastest_mode
 from linkgauge.engine.workloads.fastest_mode import ModeChooser, ModeTrial, try_modes
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 DEADLINE_S = 20.0
 KEPT = {Mode.COPY: ModeTrial(2_000, 1_000), Mode.SENDFILE: ModeTrial(1_000, 2_000)}
 

@@ -319,9 +319,11 @@ def test_a_path_that_is_fast_when_measured_again_was_slow_by_chance() -> None:
     assert (fabric.code, len(fabric.cells)) == (CODE.FABRIC, 5)
 
 
-@pytest.mark.parametrize("again", [0.4, 0.5, 0.65, 0.75])
-@pytest.mark.parametrize("share", [0.25, 0.4, 0.6])
-@pytest.mark.parametrize("hosts", [6, 8, 12])
+@given(
+    again=st.sampled_from([0.4, 0.5, 0.65, 0.75]),
+    share=st.sampled_from([0.25, 0.4, 0.6]),
+    hosts=st.sampled_from([6, 8, 12]),
+)
 def test_a_path_that_loses_packets_stays_one_when_it_is_less_slow_alone(
     hosts: int, share: float, again: float
 ) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from linkgauge.mesh.plan import Cell, MeshMode
 from linkgauge.mesh.reading import cells_to_recheck, find_faults
@@ -47,9 +49,11 @@ def healthy(hosts: int, groups: int = 0, mode: MeshMode = MeshMode.ROUNDS) -> Me
     return MeshExample(hosts, noise=0.01, groups=groups, mode=mode).make()
 
 
-@pytest.mark.parametrize("hosts", SIZES)
-@pytest.mark.parametrize("loss", [0.005, 0.01, 0.02, 0.05])
-@pytest.mark.parametrize("usual", [0.0, 1e-5, 3e-4])
+@given(
+    hosts=st.sampled_from(SIZES),
+    loss=st.sampled_from([0.005, 0.01, 0.02, 0.05]),
+    usual=st.sampled_from([0.0, 1e-5, 3e-4]),
+)
 def test_one_lossy_direction_of_a_pair_is_named_and_nothing_else(hosts: int, loss: float, usual: float) -> None:
     """Although its rate is like the others."""
     matrix = lose(healthy(hosts), lambda cell: cell == ("db-01", "db-02"), loss, usual)

@@ -3,7 +3,7 @@
 import pytest
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.session_counters import SocketInfo
-from linkgauge.engine.results.sums.receiver_sum import ReceiverSum
+from linkgauge.engine.results.sums.sample_sum import ReceiverSum
 from linkgauge.engine.results.sums.sender_sum import SenderSum
 from linkgauge.presets.diagnosis.period_sums import FlowSums
 

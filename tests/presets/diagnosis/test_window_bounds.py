@@ -4,6 +4,8 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.engine.model.plan import End
 from linkgauge.presets.diagnosis.cross_checks import ONE_READING
 from linkgauge.presets.diagnosis.diagnose import diagnose
@@ -46,9 +48,10 @@ GRID = [
 ]
 
 
-@pytest.mark.parametrize(("kib", "rtt_ms", "sessions", "filled"), GRID)
-def test_a_full_window_below_the_need_is_the_cause(kib: int, rtt_ms: float, sessions: int, filled: float) -> None:
+@given(case=st.sampled_from(GRID))
+def test_a_full_window_below_the_need_is_the_cause(case: tuple[int, float, int, float]) -> None:
     """Over the grid on which it was measured, the remedy asks for more than there was."""
+    kib, rtt_ms, sessions, filled = case
     first = diagnose(windowed(kib * KIB, rtt_ms, sessions, filled))[0]
     assert (first.code, first.confidence) == ("window-below-bdp", ONE_READING)
     assert "--window auto" in first.remedy

@@ -3,7 +3,7 @@
 import pytest
 from linkgauge.engine.model.plan import End
 from linkgauge.tui.gauges.cpu_panel import CpuPanel, CpuView
-from linkgauge.tui.readings.instrument_values import CpuReading
+from linkgauge.tui.readings.cpu_reading import CpuReading
 
 from .instrument_bench import Bench, lines_of
 

@@ -7,7 +7,7 @@ from linkgauge.engine.model.latency_histogram import LatencySummary
 from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.results.summary import CapacitySummary, DatagramSummary, LossByHost
 from linkgauge.tui.gauges.datagram_panel import DatagramPanel
-from linkgauge.tui.readings.instrument_values import DatagramReading
+from linkgauge.tui.readings.flow_reading import DatagramReading
 
 from .instrument_bench import Bench, lines_of
 

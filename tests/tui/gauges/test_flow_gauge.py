@@ -5,7 +5,7 @@ from linkgauge.engine.model.events import ExpectedRate
 from linkgauge.engine.model.latency_histogram import LatencySummary
 from linkgauge.engine.model.plan import Direction
 from linkgauge.tui.gauges.flow_gauge import FlowGauge
-from linkgauge.tui.readings.instrument_values import FlowReading
+from linkgauge.tui.readings.flow_reading import FlowReading
 
 from .instrument_bench import Bench, lines_of
 

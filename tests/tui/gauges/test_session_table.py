@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.tui.gauges.session_table import SessionsView, SessionTable
-from linkgauge.tui.readings.instrument_values import SessionRow
+from linkgauge.tui.readings.live_readings import SessionRow
 
 
 @pytest.mark.every

@@ -5,8 +5,17 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.engine.results.sums.traces import PlotPeriod, PlotPoint
-from linkgauge.tui.readings.plot_values import REDRAW_NS, RateAxis, follow_values, period_averages, plot_columns
+from linkgauge.tui.readings.plot_values import (
+    REDRAW_NS,
+    PlotContent,
+    RateAxis,
+    follow_values,
+    period_averages,
+    plot_columns,
+    plot_contents,
+)
 
 from ..scripted_run import play
 
@@ -84,3 +93,9 @@ def test_the_plot_shows_the_known_values_of_each_column() -> None:
     assert [None if column is None else column.rates[0][1] for column in drawn] == [4.0, 8.0, 8.0, 8.0, *[None] * 4]
     assert [column.warmup for column in drawn if column] == [True, False, False, False]
     assert [column.rates[0][1] for column in plot_columns([before], 2.0, 1) if column] == [3.0]
+
+
+def test_only_a_test_with_loads_has_their_plot() -> None:
+    """It comes first there."""
+    assert plot_contents(responsiveness_plan())[0] is PlotContent.LOAD
+    assert PlotContent.LOAD not in plot_contents(Plan(probe=True))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.readings.instrument_values import ChangeMark
+from linkgauge.tui.readings.live_readings import ChangeMark
 from linkgauge.tui.report.run_page import render_report
 
 

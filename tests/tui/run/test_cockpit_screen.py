@@ -10,7 +10,7 @@ from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.presets.auto_select import PresetSelection
-from linkgauge.tui.readings.instrument_values import Phase
+from linkgauge.tui.readings.cockpit_snapshot import Phase
 from textual.widgets import Input
 
 FAR = Peer("db-02")

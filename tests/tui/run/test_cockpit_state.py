@@ -7,7 +7,7 @@ from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import LOOPBACK, Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
-from linkgauge.tui.readings.instrument_values import Phase, RunProblem
+from linkgauge.tui.readings.cockpit_snapshot import Phase, RunProblem
 from linkgauge.tui.readings.setting_steps import plan_with_workload
 from linkgauge.tui.run.cockpit_state import CockpitState
 

@@ -8,7 +8,7 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Direction, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.gauges.responsiveness_panel import ResponsivenessPanel
-from linkgauge.tui.readings.instrument_values import Phase
+from linkgauge.tui.readings.cockpit_snapshot import Phase
 
 from ..scripted_loads import emit_loads
 from ..stored_runs import notifications

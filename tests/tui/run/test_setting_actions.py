@@ -18,15 +18,27 @@ LIVE = why_unavailable(IPERF3, Feature.LIVE_CHANGES)
     ("begin", "steps"),
     [
         # One step a key press, up to the most that a run may have; from a number that is no step to the next one.
-        (Plan(), [(["+", "=", "+"], "[5]"), (["+"] * 8, "[128]")]),
+        (
+            Plan(duration_ns=30 * SECOND_NS),
+            [
+                (["+", "=", "+"], "[5]"),
+                (["+"] * 8, "[128]"),
+                # From auto up, and down to auto again.
+                (["]", *["["] * 3], "[56K]"),
+                (["]"] * 9, "[4M]"),
+                (["["] * 11, "[auto]"),
+                # Around the directions and the durations.
+                (["d"], "[in]"),
+                (["d"], "[duplex]"),
+                (["d"], "[out]"),
+                (["t"], "[60 s]"),
+                (["t"], "[5 min]"),
+                (["t", "t"], "[5 s]"),
+            ],
+        ),
         (Plan(Settings(sessions=7)), [(["-"], "[5]"), (["_", *["-"] * 6], "[1]")]),
-        # From auto up, and down to auto again.
-        (Plan(), [(["]", *["["] * 3], "[56K]"), (["]"] * 9, "[4M]"), (["["] * 11, "[auto]")]),
-        # Around the directions and the durations.
-        (Plan(), [(["d"], "[in]"), (["d"], "[duplex]"), (["d"], "[out]")]),
-        (Plan(duration_ns=30 * SECOND_NS), [(["t"], "[60 s]"), (["t"], "[5 min]"), (["t", "t"], "[5 s]")]),
     ],
-    ids=["sessions", "fewer", "window", "direction", "time"],
+    ids=["up", "down"],
 )
 async def test_a_key_goes_through_the_steps_of_its_setting(
     world: Any, begin: Plan, steps: list[tuple[list[str], str]]

@@ -14,6 +14,8 @@ from linkgauge.presets.wire import Variant
 from linkgauge.tui.session.preset_choice import choose_preset, find_initial_preset, pick_preset, with_sending_rate
 from linkgauge.tui.session.run_spec import Judging, RunSpec
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 CATALOG = load_catalog()
 
 

@@ -12,7 +12,7 @@ from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.tui.readings.instrument_values import Phase
+from linkgauge.tui.readings.cockpit_snapshot import Phase
 from linkgauge.tui.session.run_exports import export_runs
 from linkgauge.tui.session.stored_run import (
     compare_stored_runs,

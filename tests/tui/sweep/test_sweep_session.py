@@ -28,6 +28,8 @@ from linkgauge.tui.sweep.sweep_session import (
 
 from ..sweep_example import SWEEP
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 
 def test_a_sweep_is_saved_with_the_options_of_its_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gone on with, it is held against the same; one that was kept without options has none."""

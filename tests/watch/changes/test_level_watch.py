@@ -26,10 +26,12 @@ def goodput(count: int, scatter: float, seed: int) -> list[float]:
     return [RATE * (1 - abs(draw.gauss(0, scatter))) for _ in range(count)]
 
 
-@pytest.mark.parametrize("scatter", [0.001, 0.01, 0.03])
-@pytest.mark.parametrize("factor", [0.6, 0.8, 1.25])
-@pytest.mark.parametrize("begins", [20, 100])
-@pytest.mark.parametrize("seed", range(5))
+@given(
+    scatter=st.sampled_from([0.001, 0.01, 0.03]),
+    factor=st.sampled_from([0.6, 0.8, 1.25]),
+    begins=st.sampled_from([20, 100]),
+    seed=st.sampled_from(range(5)),
+)
 def test_a_large_change_is_found_within_five_cycles(scatter: float, factor: float, begins: int, seed: int) -> None:
     """And once."""
     values = goodput(begins + 60, scatter, seed)
@@ -162,8 +164,7 @@ def test_the_memory_of_a_level_is_bounded() -> None:
     assert watch.since_s == 50
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("cut", range(0, 220, 20))
+@given(seed=st.sampled_from(range(3)), cut=st.sampled_from(range(0, 220, 20)))
 def test_a_restart_goes_on_with_the_same_level(seed: int, cut: int) -> None:
     """Given the earlier values and changes, it finds the same changes as without a restart."""
     values = goodput(240, 0.02, seed)

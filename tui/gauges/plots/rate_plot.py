@@ -15,8 +15,7 @@ from ....engine.results.sums.traces import PlotPeriod
 from ...kit.drawing.canvas import EIGHTHS, Canvas, ticks, to_eighths, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, EXPECTED
 from ...readings.cockpit_snapshot import CockpitSnapshot
-from ...readings.instrument_values import flow_scale, peak_above
-from ...readings.plot_values import PlotColumn, period_averages, plot_columns
+from ...readings.plot_values import PlotColumn, flow_scale, peak_above, period_averages, plot_columns
 from ...words import numbers
 
 _EMPTY_BIT_S: Final = 1e9  # the top of an empty axis

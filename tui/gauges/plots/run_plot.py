@@ -18,8 +18,7 @@ from ...kit.drawing.canvas import GUTTER, base_axis, time_labels
 from ...kit.drawing.styled_lines import LineWidget, first_fit, join_fit
 from ...kit.drawing.styles import BAD, MUTED, SHORT
 from ...readings.cockpit_snapshot import CockpitSnapshot
-from ...readings.instrument_values import PlotContent, plot_contents
-from ...readings.plot_values import REDRAW_NS
+from ...readings.plot_values import REDRAW_NS, PlotContent, plot_contents
 from ...words import numbers
 from .rate_plot import RatePlot
 from .trace_plot import TracePlot

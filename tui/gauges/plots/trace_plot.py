@@ -3,11 +3,12 @@
 A responsiveness test has a line of latency, too.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from operator import attrgetter
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 from textual.content import Content
 
@@ -17,8 +18,7 @@ from ....engine.results.sums.traces import DatagramPoint, TcpPoint
 from ...kit.drawing.canvas import Canvas, tick_decimals, ticks, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, MUTED
 from ...readings.cockpit_snapshot import CockpitSnapshot
-from ...readings.instrument_values import PlotContent
-from ...readings.plot_values import follow_values
+from ...readings.plot_values import PlotContent, follow_values
 from ...words import numbers
 from .rate_plot import draw_changes, draw_periods
 
@@ -34,6 +34,15 @@ _TITLES: Final = {
         "delay variation, ms",
         "delay, ms",
     ),
+}
+# The value of a point in the unit of the title; retransmits become a rate.
+_VALUES: Final[dict[PlotContent, Callable[[Any], float | None]]] = {
+    PlotContent.RTT: lambda point: None if point.rtt_us is None else point.rtt_us / 1_000,
+    PlotContent.RETRANSMITS: attrgetter("retransmits"),
+    PlotContent.CWND: lambda point: None if point.cwnd_bytes is None else point.cwnd_bytes / numbers.KIB,
+    PlotContent.LOSS: attrgetter("lost_percent"),
+    PlotContent.JITTER: attrgetter("jitter_ms"),
+    PlotContent.DELAY_VARIATION: attrgetter("delay_ms"),
 }
 _OF_DATAGRAMS: Final = frozenset({PlotContent.LOSS, PlotContent.JITTER, PlotContent.DELAY_VARIATION})
 _MEDIAN: Final = "bold $foreground"
@@ -153,11 +162,8 @@ def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[
     traces = view.readings.traces
     if content is PlotContent.LATENCY:
         return {Direction.DUPLEX: [_latency(point, point.p50_ns) for point in view.readings.load_points]}
-    if content in _OF_DATAGRAMS:
-        return {
-            flow: _datagram_values(points, content) for flow, points in sorted(traces.datagrams.items()) if points
-        }
-    return {flow: _values(points, content) for flow, points in sorted(traces.tcp.items()) if points}
+    points = traces.datagrams if content in _OF_DATAGRAMS else traces.tcp
+    return {flow: _values(points[flow], content) for flow in sorted(points) if points[flow]}
 
 
 def _slowest(view: CockpitSnapshot) -> list[_Value]:
@@ -170,31 +176,16 @@ def _latency(point: ResponsivenessPoint, value_ns: int | None) -> _Value:
     return _Value(point.elapsed_ns / SECOND_NS, None if value_ns is None else value_ns / 1e6)
 
 
-def _datagram_values(points: Sequence[DatagramPoint], content: PlotContent) -> list[_Value]:
-    """Return the values of points: percent or milliseconds."""
-    if content is PlotContent.LOSS:
-        values = [point.lost_percent for point in points]
-    elif content is PlotContent.JITTER:
-        values = [point.jitter_ms for point in points]
-    else:
-        values = [point.delay_ms for point in points]
-    return [_Value(point.at_s, value) for point, value in zip(points, values, strict=True)]
-
-
-def _values(points: Sequence[TcpPoint], content: PlotContent) -> list[_Value]:
-    """Return the values of points: milliseconds, retransmits a second, or KiB."""
-    if content is PlotContent.RTT:
-        return [_Value(point.at_s, None if point.rtt_us is None else point.rtt_us / 1_000) for point in points]
-    if content is PlotContent.CWND:
-        return [
-            _Value(point.at_s, None if point.cwnd_bytes is None else point.cwnd_bytes / numbers.KIB)
-            for point in points
+def _values(points: Sequence[TcpPoint | DatagramPoint], content: PlotContent) -> list[_Value]:
+    """Return the values of points: milliseconds, percent, KiB, or retransmits a second."""
+    values = [_VALUES[content](point) for point in points]
+    if content is PlotContent.RETRANSMITS:
+        spans = [points[0].at_s, *(after.at_s - before.at_s for before, after in pairwise(points))]
+        values = [
+            None if value is None or span_s <= 0 else value / span_s
+            for value, span_s in zip(values, spans, strict=True)
         ]
-    spans = [points[0].at_s, *(after.at_s - before.at_s for before, after in pairwise(points))]
-    return [
-        _Value(point.at_s, None if point.retransmits is None or span_s <= 0 else point.retransmits / span_s)
-        for point, span_s in zip(points, spans, strict=True)
-    ]
+    return [_Value(point.at_s, value) for point, value in zip(points, values, strict=True)]
 
 
 def _column_means(line: Sequence[_Value], step_s: float) -> Iterator[_Value]:

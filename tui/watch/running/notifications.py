@@ -1,6 +1,6 @@
-"""Notifications of news: a program gets JSON on its standard input, and a webhook the same JSON.
+"""Notifications of news: to a program on its standard input, to a webhook, and by the host's sendmail.
 
-Neither delays a test.
+None of them delays a test. The formats are in notification_formats.py.
 """
 
 import asyncio
@@ -8,22 +8,26 @@ import contextlib
 import json
 import logging
 import os
+import re
+import shutil
 import signal
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from http.client import HTTPException
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ....engine.host.child_process import foreign_environment
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import explain_os_error, make_printable
-from ....watch.event_codec import event_line
+from ....engine.model.errors import InvalidKeyError, explain_os_error, make_printable
 from ....watch.events import News
-from ....watch.watch_plan import Notify, WatchPlan
-from ..watch_words import event_words
+from ....watch.watch_plan import WatchPlan
+from ...session.credentials import read_secret
+from .notification_formats import mail, news_document, webhook_request
 
 TIMEOUT_S: Final = 20.0
 # The link that is down may be the way to the address: a webhook is tried again for half an hour.
@@ -32,13 +36,10 @@ _END_S: Final = 5.0
 _MOST_OUTPUT: Final = 400
 _READ_BYTES: Final = 4_096
 _MOST_WAITING: Final = 50
+_MOST_HEADER_BYTES: Final = 16_384
+_HEADER: Final = re.compile(r"([A-Za-z0-9-]{1,64}):[ \t]*([\x20-\x7e]{1,4096})", re.ASCII)
 _PASSING: Final = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 _log = logging.getLogger(__name__)
-
-
-def news_document(plan: WatchPlan, news: News) -> dict[str, Any]:
-    """Return the JSON of a notification: the event as in `--json-stream`, the watch's name, and a sentence."""
-    return {**event_line(news), "watch": plan.name, "text": event_words(news, plan)}
 
 
 class Notifier:
@@ -50,18 +51,17 @@ class Notifier:
     def __init__(self, report: Callable[[str, str], object], note_told: Callable[[News], object]) -> None:
         """`report` gets a sentence for each problem and its peer, `note_told` each news that is done."""
         self._report, self._note_told = report, note_told
-        self._command_turn, self._webhook_turn = asyncio.Lock(), asyncio.Lock()  # in order
+        self._turns = tuple(asyncio.Lock() for _ in range(3))  # of program, webhook and mail: each in order
         self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, plan: WatchPlan, news: News) -> None:
         """Begin to send the notifications of an event."""
-        if not plan.notify.command and plan.notify.webhook is None:
+        if not plan.notify.has_receiver:
             return
         if len(self._tasks) >= _MOST_WAITING:
             self._report(f"notification dropped: {_MOST_WAITING} are waiting already", news.peer)
             return
-        body = json.dumps(news_document(plan, news), allow_nan=False).encode()
-        task = asyncio.create_task(self._send(plan.notify, news, body))
+        task = asyncio.create_task(self._send(plan, news))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -76,16 +76,21 @@ class Notifier:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _send(self, notify: Notify, news: News, body: bytes) -> None:
-        """Tell the program and the webhook of an event, each in its turn."""
+    async def _send(self, plan: WatchPlan, news: News) -> None:
+        """Tell each receiver of an event, each in its turn."""
 
         def report(problem: str) -> None:
             self._report(problem, news.peer)
 
-        await asyncio.gather(
-            self._in_turn(self._command_turn, run_command(notify.command, body), report),
-            self._in_turn(self._webhook_turn, post(notify.webhook, body, report), report),
+        notify, (body, headers) = plan.notify, webhook_request(plan, news)
+        document = json.dumps(news_document(plan, news), allow_nan=False).encode() + b"\n"
+        sendings = (
+            run_command(notify.command, document),
+            post(notify.webhook, body, report, headers, notify.headers_file),
+            run_command(_sendmail(notify.email), mail(plan, news), "email"),
         )
+        turns = zip(self._turns, sendings, strict=True)
+        await asyncio.gather(*(self._in_turn(turn, sending, report) for turn, sending in turns))
         self._note_told(news)
 
     async def _in_turn(
@@ -100,8 +105,17 @@ class Notifier:
             report(problem)
 
 
-async def run_command(command: tuple[str, ...], body: bytes) -> str | None:
-    """Start a program with JSON on its input; return a sentence about the problem, None if it took the JSON."""
+def _sendmail(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command that sends a mail to some addresses; it is outside the PATH of most users (FHS 4.6)."""
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/lib"))
+    return (shutil.which("sendmail", path=path) or "sendmail", "-i", "--", *addresses) if addresses else ()
+
+
+async def run_command(command: tuple[str, ...], body: bytes, key: str = "exec") -> str | None:
+    """Start a program with a text on its input; return a sentence about the problem, None if it took the text.
+
+    `key` is the one of `[notify]` that asked for it.
+    """
     if not command:
         return None
     name = make_printable(command[0])
@@ -116,27 +130,27 @@ async def run_command(command: tuple[str, ...], body: bytes) -> str | None:
         )
     except (OSError, ValueError) as error:
         why = explain_os_error(error) if isinstance(error, OSError) else str(error)
-        return f"exec: {name} cannot be started: {why}"
+        return f"{key}: {name} cannot be started: {why}"
     try:
         async with asyncio.timeout(TIMEOUT_S):
             output = await _talk(process, body)
             status = await process.wait()
     except TimeoutError:
-        return f"exec: {name} did not end within {TIMEOUT_S:g} s, and was killed"
+        return f"{key}: {name} did not end within {TIMEOUT_S:g} s, and was killed"
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # what it has started as well
             await process.wait()
     words = make_printable(" ".join(output.decode(errors="replace").split()))[:_MOST_OUTPUT]
-    return None if status == 0 else f"exec: {name} ended with status {status}{f': {words}' if words else ''}"
+    return None if status == 0 else f"{key}: {name} ended with status {status}{f': {words}' if words else ''}"
 
 
 async def _talk(process: asyncio.subprocess.Process, body: bytes) -> bytes:
     """Write the input, and return the first part of the output; read the rest and drop it."""
     if process.stdin is None or process.stdout is None:
         return b""
-    process.stdin.write(body + b"\n")
+    process.stdin.write(body)
     process.stdin.close()
     output = b""
     while part := await process.stdout.read(_READ_BYTES):
@@ -144,18 +158,28 @@ async def _talk(process: asyncio.subprocess.Process, body: bytes) -> bytes:
     return output
 
 
-async def post(address: str | None, body: bytes, report: Callable[[str], object]) -> str | None:
-    """Post JSON to an address; return a sentence about the problem of the last try, None if the address took it.
+async def post(
+    address: str | None,
+    body: bytes,
+    report: Callable[[str], object],
+    headers: Mapping[str, str] = MappingProxyType({}),
+    headers_file: str | None = None,
+) -> str | None:
+    """Post to an address; return a sentence about the problem of the last try, None if the address took it.
 
     It tries for half an hour, unless the answer is a lasting refusal. `report` gets a sentence about the first try
-    that fails.
+    that fails. The file of headers is read at each try, so that a token can be replaced.
     """
     if address is None:
         return None
     host = urlsplit(address).hostname
     for number, pause_s in enumerate((*_PAUSES_S, None)):
         try:
-            await call_in_thread(lambda: _post(address, body), name="webhook", deadline_s=TIMEOUT_S)
+            await call_in_thread(
+                lambda: _post(address, body, headers, headers_file), name="webhook", deadline_s=TIMEOUT_S
+            )
+        except InvalidKeyError as error:
+            return f"webhook: {error}"
         except (OSError, ValueError, HTTPException) as error:
             why = make_printable(str(getattr(error, "reason", "") or error))[:_MOST_OUTPUT] or "no answer in time"
             if isinstance(error, ValueError):
@@ -177,9 +201,27 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Follow no redirect."""
 
 
-def _post(address: str, body: bytes) -> None:
-    """Post once, with certificates checked. Raises OSError, or ValueError if another try would not help."""
-    headers = {"Content-Type": "application/json", "User-Agent": "linkgauge"}
+def read_headers(path: Path) -> dict[str, str]:
+    """Return the headers of a file of lines `Name: value`. Raises InvalidKeyError, also if others can read it."""
+    text = read_secret(path, _MOST_HEADER_BYTES, "put lines of NAME: VALUE in it and nothing else")
+    headers: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        match = _HEADER.fullmatch(line.strip())
+        if match is None:
+            raise InvalidKeyError(f"{path}: line {number} is not a header; give NAME: VALUE, in ASCII")
+        headers[match[1]] = match[2]
+    return headers
+
+
+def _post(address: str, body: bytes, headers: Mapping[str, str], headers_file: str | None) -> None:
+    """Post once, with certificates checked.
+
+    Raises InvalidKeyError about the file of headers, OSError, or ValueError if another try would not help.
+    """
+    own = {} if headers_file is None else read_headers(Path(headers_file).expanduser())
+    headers = {"User-Agent": "linkgauge", **headers, **own}
     request = urllib.request.Request(address, body, headers, method="POST")  # noqa: S310 - the plan has checked the scheme
     try:
         with urllib.request.build_opener(_NoRedirects).open(request, timeout=TIMEOUT_S / 2) as answer:

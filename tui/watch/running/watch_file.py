@@ -8,6 +8,7 @@ Every error names the file, the place (`peer[2].every` is in the second `[[peer]
 """
 
 import difflib
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from ....engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, So
 from ....engine.model.workload import Workload, all_workloads, workload_named
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
-from ....watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
+from ....watch.watch_plan import Notify, NotifyFormat, Timing, WatchedPeer, WatchPlan
 from ...words import parsing
 
 MAX_FILE_BYTES: Final = 1 << 20
@@ -67,7 +68,16 @@ def _workload(text: str) -> Workload:
         raise PlanError("", repr(text), f"give {', '.join(all_workloads())}") from None
 
 
-def _choice(kind: type[Direction] | type[Mode]) -> Callable[[str], Any]:
+def _quiet(text: str) -> tuple[int, int]:
+    """Return the minutes of the day of two times, as in 22:00-07:00."""
+    times = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)", text, re.ASCII)
+    if times is None:
+        raise PlanError("", repr(text), "give two times of this host's day such as 22:00-07:00")
+    hours = [int(each) for each in times.groups()]
+    return 60 * hours[0] + hours[1], 60 * hours[2] + hours[3]
+
+
+def _choice(kind: type[Direction] | type[Mode] | type[NotifyFormat]) -> Callable[[str], Any]:
     def parse(text: str) -> Any:
         try:
             return kind(text)
@@ -127,6 +137,13 @@ _OPTIONS: Final[Mapping[str, _Parser]] = {
     "device": _name,
 }
 _PEER: Final[Mapping[str, _Parser]] = {"name": _name, "address": parsing.peer, **_OPTIONS}
+_NOTIFY: Final[Mapping[str, _Parser]] = {
+    "webhook": _name,
+    "format": _choice(NotifyFormat),
+    "headers_file": _name,
+    "repeat": _time("1m"),
+    "quiet": _quiet,
+}
 _WATCH: Final[Mapping[str, _Parser]] = {"name": _name, "budget": _budget}
 
 
@@ -224,18 +241,25 @@ class _WatchReader:
             raise UsageError(f"{self._file}: {place}.preset: {error}") from error
 
     def _notify(self, table: object) -> Notify:
-        values = self._table(table, "notify")
-        self._check_keys(values, "notify", ("exec", "webhook"))
-        command: object = values.get("exec", [])
-        webhook = values.get("webhook")
-        words = cast("list[object]", command) if isinstance(command, list) else [None]
-        program = tuple(word for word in words if isinstance(word, str))
-        if len(program) < len(words) or ("exec" in values and not any(program[:1])):
-            remedy = 'give a program and its arguments: exec = ["/usr/local/bin/tell", "--all"]'
-            raise PlanError(f"{self._file}: notify.exec", _shown(values["exec"]), remedy)
-        if webhook is not None and not isinstance(webhook, str):
-            raise PlanError(f"{self._file}: notify.webhook", _shown(webhook), "give an http:// or https:// address")
-        return self._made("notify.", lambda: Notify(program, webhook))
+        values = dict(self._table(table, "notify"))
+        command = self._words(
+            values, "exec", 'a program and its arguments: exec = ["/usr/local/bin/tell", "--all"]'
+        )
+        email = self._words(values, "email", 'a list of addresses: email = ["ops@example.net"]')
+        parsed = self._values(values, "notify", _NOTIFY, also=("exec", "email"))
+        repeat_ns = parsed.pop("repeat", None)
+        return self._made("notify.", lambda: Notify(command, email=email, repeat_ns=repeat_ns, **parsed))
+
+    def _words(self, values: dict[str, Any], key: str, wanted: str) -> tuple[str, ...]:
+        """Take a list of texts out of `[notify]`."""
+        if key not in values:
+            return ()
+        shown, value = _shown(values[key]), values.pop(key)
+        words = cast("list[object]", value) if isinstance(value, list) else [None]
+        texts = tuple(word for word in words if isinstance(word, str))
+        if len(texts) < len(words) or not any(texts[:1]):
+            raise PlanError(f"{self._file}: notify.{key}", shown, f"give {wanted}")
+        return texts
 
     def _values(
         self, table: object, place: str, parsers: Mapping[str, _Parser], also: tuple[str, ...] = ()

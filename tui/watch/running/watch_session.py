@@ -22,6 +22,7 @@ from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
 from ....watch.data_budget import Shortage, expected_cost, find_shortage
 from ....watch.events import (
+    ChangeTold,
     CheckBegan,
     CheckEnded,
     CheckResult,
@@ -53,6 +54,7 @@ from .watch_state import WatchState, decides_cycle
 _PRUNE_FIRST_S: Final = 600.0
 _PRUNE_EVERY_S: Final = 86_400.0
 _LOOK_EVERY_S: Final = 3_600.0
+_TELL_EVERY_S: Final = 15.0
 # A restart goes on with a cycle that began within two periods, or an hour.
 _UNFINISHED_PERIODS: Final = 2.0
 _UNFINISHED_S: Final = 3_600.0
@@ -183,11 +185,12 @@ class WatchSession:
 
     async def _run(self) -> None:
         """Carry the watch out until it is stopped. A failure is the last thing that the reader gets."""
-        self.events.subscribe(self._tell)
+        self.events.subscribe(self._note_event)
         try:
             try:
                 await self._start()
                 self._spawn(self._prune(), self._probes)
+                self._spawn(self._tell_in_time(), self._probes)
                 self._start_peers()
                 await self._stopping.wait()
             finally:
@@ -430,13 +433,42 @@ class WatchSession:
         for name in list(self._wakes):
             self._wake(name)
 
-    def _tell(self, _event: WatchEvent) -> None:
-        """Send each news once to the program and address of the plan; after a restart only news of the last day."""
+    def _note_event(self, event: WatchEvent) -> None:
+        if isinstance(event, ChangeTold):
+            sent = self._sent.get((event.peer, event.metric))
+            if sent is not None and told(sent, event.at_s) == event:
+                del self._sent[event.peer, event.metric]
+        self._tell()
+
+    def _tell(self) -> None:
+        """Send each news once to the receivers of the plan; after a restart only news of the last day.
+
+        Quiet hours hold it back. A verdict that the receivers know already by then is not sent.
+        """
+        now_s, notify = self._clock(), self.plan.notify
+        if not notify.has_receiver or notify.is_quiet(now_s):
+            return
         for key, news in self._state.untold.items():
-            if self._sent.get(key) is not news:
-                self._sent[key] = news
-                if news.at_s > self._clock() - _STILL_NEWS_S:
-                    self._notifier.send(self.plan, news)
+            if self._sent.get(key) is news:
+                continue
+            is_known = isinstance(news, CheckEnded) and news.result.verdict is self._state.told_verdict(news.peer)
+            is_in_flight = key in self._sent
+            self._sent[key] = news
+            if is_known and not is_in_flight:
+                self._note_told(news)
+            elif news.at_s > now_s - _STILL_NEWS_S:
+                self._notifier.send(self.plan, news)
+        if notify.repeat_ns is not None:
+            for last in self._state.lasting_trouble(now_s - notify.repeat_ns / SECOND_NS):
+                if self.plan.find(last.peer) is not None and (last.peer, None) not in self._sent:
+                    self._sent[last.peer, None] = last
+                    self._notifier.send(self.plan, last)
+
+    async def _tell_in_time(self) -> None:
+        """Tell what quiet hours have held back, and repeat, if no event comes at that moment."""
+        while True:
+            await asyncio.sleep(_TELL_EVERY_S)
+            self._tell()
 
     async def _emit(self, event: WatchEvent) -> None:
         await self.events.emit(event, self.plan)

@@ -40,6 +40,7 @@ class WatchState:
         use: the data of this month's tests and probes.
         recent: the last tests of each peer, whether they decided or not.
         untold: news without a notification so far: the newest change of each metric of a peer, and of its verdict.
+        told: the verdict that was last told of a peer, and when; GOOD if nobody was told of another.
         unread: the reasons for entries that could not be read.
         peers: the peers of the newest start or reload; None if the journal has forgotten it.
         unpruned_since_s: when the journal was last pruned, or began; None before the first event.
@@ -52,6 +53,7 @@ class WatchState:
     use: MonthUse = field(default_factory=MonthUse)
     recent: dict[str, tuple[CheckEnded, ...]] = field(default_factory=dict[str, tuple[CheckEnded, ...]])
     untold: dict[tuple[str, Metric | None], News] = field(default_factory=dict[tuple[str, Metric | None], News])
+    told: dict[str, tuple[CheckVerdict, float]] = field(default_factory=dict[str, tuple[CheckVerdict, float]])
     unread: list[str] = field(default_factory=list[str])
     peers: tuple[str, ...] | None = None
     unpruned_since_s: float | None = None
@@ -153,8 +155,29 @@ class WatchState:
             self.untold[event.peer, event.metric] = event
         elif isinstance(event, ChangeTold):
             news = self.untold.get((event.peer, event.metric))
-            if news is not None and told(news, event.at_s) == event:
+            is_newest = news is not None and told(news, event.at_s) == event
+            if is_newest:
                 del self.untold[event.peer, event.metric]
+            if event.metric is None:
+                verdict = (
+                    news.result.verdict
+                    if is_newest and isinstance(news, CheckEnded)
+                    else self.told_verdict(event.peer)
+                )
+                self.told[event.peer] = verdict, event.at_s
+
+    def told_verdict(self, peer: str) -> CheckVerdict:
+        """Return the verdict that the receivers of notifications know of a peer."""
+        return self.told.get(peer, (CheckVerdict.GOOD, 0.0))[0]
+
+    def lasting_trouble(self, until_s: float) -> list[CheckEnded]:
+        """Return the tests that count of peers that are not good, if that was told at `until_s` or earlier."""
+        return [
+            last
+            for peer, (verdict, at_s) in self.told.items()
+            if verdict is not CheckVerdict.GOOD and at_s <= until_s and (peer, None) not in self.untold
+            if (last := self.statuses[peer].last_check) is not None
+        ]
 
     def set_due(self, peer: str, *, check_s: float | None = None, probe_s: float | None = None) -> None:
         """Note when the next test or probe of a peer is due."""

@@ -28,7 +28,7 @@ from ...conftest import RATE_BIT_S
 from ...waiting import until
 
 # Run on the loop that endpoints have: refusals do not depend on it.
-pytestmark = pytest.mark.loop("uvloop")
+pytestmark = [pytest.mark.loop("uvloop"), pytest.mark.usefixtures("fork_server")]
 
 T = TypeVar("T")
 KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")

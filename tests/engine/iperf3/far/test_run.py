@@ -23,6 +23,8 @@ from ...iperf3_peer import needs_iperf3
 from ...waiting import DEADLINE_S, until
 from .stock_clients import RawClient, finish, serve, start_client
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 Step = Callable[[RawClient], Awaitable[object]]
 
 

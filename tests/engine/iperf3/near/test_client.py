@@ -18,6 +18,8 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan
 
 from ...conftest import DEADLINE_S, RATE_BIT_S
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 COOKIE_BYTES = 37
 READ = "read"  # a document
 STREAM = "stream"

@@ -20,7 +20,7 @@ from linkgauge.engine.near.connect import query_ends
 from ...conftest import DEADLINE_S, RATE_BIT_S
 from ...iperf3_peer import free_port, needs_iperf3, stock_server, stock_server_process
 
-pytestmark = needs_iperf3
+pytestmark = [needs_iperf3, pytest.mark.usefixtures("fork_server")]
 Recorder = Callable[..., Any]
 HOSTS = {4: "127.0.0.1", 6: "::1"}
 SIZES = [(1, 4), (4, 6), *(pytest.param(*size, marks=pytest.mark.every) for size in ((1, 6), (4, 4)))]

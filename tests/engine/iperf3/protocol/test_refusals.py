@@ -4,11 +4,11 @@ import pytest
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber, explain_number, refuse_by_number
 
 
-@pytest.mark.parametrize("number", ErrorNumber)
-def test_every_number_has_a_sentence(number: ErrorNumber) -> None:
+def test_every_number_has_a_sentence() -> None:
     """A refusal without its own text has it."""
-    assert not explain_number(number).startswith("iperf3 error")
-    assert str(refuse_by_number(number)) == explain_number(number)
+    for number in ErrorNumber:
+        assert not explain_number(number).startswith("iperf3 error")
+        assert str(refuse_by_number(number)) == explain_number(number)
 
 
 @pytest.mark.parametrize(("number", "text"), [(None, "it gave no reason"), (-5, "iperf3 error -5")])

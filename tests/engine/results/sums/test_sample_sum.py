@@ -1,6 +1,7 @@
 """The sums over samples of both ends, and which samples belong in them."""
 
 import random
+import statistics
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Setting
 from linkgauge.engine.model.samples import Sample, SessionSample, combine
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.rate_and_loss import Histogram
-from linkgauge.engine.results.sums.sample_sum import RecentSamples, SampleOrder, SampleSum
+from linkgauge.engine.results.sums.sample_sum import ReceiverSum, RecentSamples, SampleOrder, SampleSum
 
 from ..drawn_runs import draw_run
 
@@ -128,3 +129,30 @@ def test_a_round_trip_of_nothing_is_the_shortest() -> None:
         session = SessionSample(Direction.OUT, 1, 1, min_rtt_us=rtt_us)
         sums.add_sample(Sample(End.NEAR, index, index + 1, 1, (session,)), [Direction.OUT])
     assert sums.sent[Direction.OUT].min_rtt_us == 0
+
+
+def _receiver_sum(intervals: list[tuple[int, int]]) -> ReceiverSum:
+    """Return the sum over intervals of these bytes and nanoseconds."""
+    sums = ReceiverSum()
+    for index, (amount, span_ns) in enumerate(intervals):
+        part = SessionSample(Direction.OUT, 1, amount)
+        sums.add_sample(Sample(End.FAR, index, (index + 1) * SECOND_NS, span_ns, (part,)), Direction.OUT)
+    return sums
+
+
+@given(st.lists(st.integers(1, 10**12), min_size=2), st.integers(1, 100))
+def test_the_spread_of_rates_is_their_standard_deviation(amounts: list[int], split: int) -> None:
+    """As a share of the mean, over intervals of one length, in one sum or in two."""
+    intervals = [(amount, SECOND_NS) for amount in amounts]
+    first, second = _receiver_sum(intervals[:split]), _receiver_sum(intervals[split:])
+    first.extend(second)
+    for sums in (_receiver_sum(intervals), first):
+        assert sums.rate_spread == pytest.approx(statistics.pstdev(amounts) / statistics.fmean(amounts), abs=1e-5)
+
+
+def test_the_spread_of_rates_is_unknown_without_two_intervals_of_payload() -> None:
+    """Nothing is divided by zero, and intervals of another length at the same rate do not spread."""
+    assert _receiver_sum([(5, SECOND_NS)]).rate_spread is None
+    assert _receiver_sum([(0, SECOND_NS)] * 2).rate_spread is None
+    assert _receiver_sum([(5, 0), (5, SECOND_NS)]).rate_spread is None
+    assert _receiver_sum([(100, SECOND_NS), (200, 2 * SECOND_NS)]).rate_spread == pytest.approx(0, abs=1e-7)

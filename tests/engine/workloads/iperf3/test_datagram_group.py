@@ -2,7 +2,8 @@
 
 import struct
 
-import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.engine.workloads.iperf3.datagram_group import Iperf3Group
 from linkgauge.engine.workloads.udp.group import segments_in_group
 
@@ -20,8 +21,10 @@ STEPS = [  # first number, part of the group, time
 ]
 
 
-@pytest.mark.parametrize("is_wide", [False, True])
-@pytest.mark.parametrize("size", [24, 25, 26, 64, 508, 1_400, 1_448, 1_460, 1_471, 9_000, 32_768, 65_507])
+@given(
+    is_wide=st.sampled_from([False, True]),
+    size=st.sampled_from([24, 25, 26, 64, 508, 1_400, 1_448, 1_460, 1_471, 9_000, 32_768, 65_507]),
+)
 def test_every_datagram_of_a_group_has_the_header_of_iperf3(size: int, is_wide: bool) -> None:
     """Whole groups, parts and single ones, when the second changes, and if numbers exceed 32 bits."""
     group = Iperf3Group(size, segments_in_group(size), has_64bit_counters=is_wide)

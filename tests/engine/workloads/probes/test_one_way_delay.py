@@ -4,6 +4,8 @@ import random
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.engine.workloads.probes.one_way_delay import OneWayDelays
 
 MILLISECOND_NS = 1_000_000
@@ -78,8 +80,10 @@ def phases(second: float, chance: random.Random) -> tuple[float, float]:
     return (0.0, filled(second - 10)) if second < 18 else (filled(second - 18), filled(second - 18))
 
 
-@pytest.mark.parametrize("drift_ppm", [-50.0, -15.0, 0.0, 15.0, 50.0])
-@pytest.mark.parametrize("queues", [idle, full_out, full_in, full_both, phases])
+@given(
+    drift_ppm=st.sampled_from([-50.0, -15.0, 0.0, 15.0, 50.0]),
+    queues=st.sampled_from([idle, full_out, full_in, full_both, phases]),
+)
 def test_the_rise_is_the_queue_whatever_the_clocks_do(queues: Queues, drift_ppm: float) -> None:
     """Uncorrected, 50 ppm would be 1.25 ms after 25 s. A queue that is full for 23 s does not become the base."""
     for second, out, in_ in errors(queues, drift_ppm=drift_ppm):

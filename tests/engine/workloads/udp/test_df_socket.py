@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from linkgauge.engine.workloads.udp.df_socket import DfSocket, SizeError
@@ -11,7 +11,7 @@ LONGEST = 65_507
 
 
 @pytest.fixture(params=["127.0.0.1", "::1"])
-def pair(request: pytest.FixtureRequest) -> Iterator[tuple[DfSocket, socket.socket]]:
+async def pair(request: pytest.FixtureRequest) -> AsyncIterator[tuple[DfSocket, socket.socket]]:
     """Give a socket that is connected to another one, of either family."""
     family = socket.AF_INET6 if ":" in request.param else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as far:

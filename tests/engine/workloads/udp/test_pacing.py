@@ -40,8 +40,7 @@ class Sender:
             self.now_ns = wake_ns
 
 
-@pytest.mark.parametrize("bit_s", RATES)
-@pytest.mark.parametrize("datagram_bytes", SIZES)
+@given(bit_s=st.sampled_from(RATES), datagram_bytes=st.sampled_from(SIZES))
 def test_the_rate_is_exact_to_one_datagram(bit_s: int, datagram_bytes: int) -> None:
     """With wake-ups up to 0.9 ms late, as a busy machine makes them."""
     sender = Sender(bit_s, datagram_bytes, seed=bit_s + datagram_bytes)
@@ -50,8 +49,7 @@ def test_the_rate_is_exact_to_one_datagram(bit_s: int, datagram_bytes: int) -> N
     assert sender.pacer.skipped == 0
 
 
-@pytest.mark.parametrize("bit_s", RATES)
-@pytest.mark.parametrize("datagram_bytes", SIZES)
+@given(bit_s=st.sampled_from(RATES), datagram_bytes=st.sampled_from(SIZES))
 def test_groups_are_exact_and_small(bit_s: int, datagram_bytes: int) -> None:
     """A sender of groups waits for a whole one, but never for longer than the rate takes 0.25 ms for."""
     sender = Sender(bit_s, datagram_bytes, seed=1, group=64)
@@ -60,8 +58,7 @@ def test_groups_are_exact_and_small(bit_s: int, datagram_bytes: int) -> None:
     assert sender.largest * datagram_bytes * 8 <= bit_s * 0.75e-3 + 2 * datagram_bytes * 8
 
 
-@pytest.mark.parametrize("bit_s", RATES)
-@pytest.mark.parametrize("datagram_bytes", SIZES)
+@given(bit_s=st.sampled_from(RATES), datagram_bytes=st.sampled_from(SIZES))
 def test_a_sender_that_was_held_up_does_not_burst(bit_s: int, datagram_bytes: int) -> None:
     """It catches up on 1 ms of the rate, or one datagram; the rest is skipped, and both together are the rate."""
     pacer = Pacer(bit_s, datagram_bytes, START)

@@ -5,6 +5,8 @@ from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.engine.model.plan import End
 from linkgauge.presets.diagnosis.evidence import Evidence
 
@@ -71,10 +73,12 @@ def within_one_host(mbit_s: float, ends: dict[str, Any] = LO, **more: Any) -> Ev
     return run(mbit_s, near=ends, far=ends, link=None, **values)
 
 
-@pytest.mark.parametrize("sessions", [1, 8])
-@pytest.mark.parametrize("ratio", [0.75, 1.0, 1.25, 2.2])
-@pytest.mark.parametrize("mbit_s", [1_200.0, 21_000.0])
-@pytest.mark.parametrize("expected_bit_s", [None, 60e9])
+@given(
+    sessions=st.sampled_from([1, 8]),
+    ratio=st.sampled_from([0.75, 1.0, 1.25, 2.2]),
+    mbit_s=st.sampled_from([1_200.0, 21_000.0]),
+    expected_bit_s=st.sampled_from([None, 60e9]),
+)
 def test_bbr_that_paces_within_one_host_is_named_with_its_rates(
     expected_bit_s: float | None, mbit_s: float, ratio: float, sessions: int
 ) -> None:

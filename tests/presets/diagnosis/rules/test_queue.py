@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.engine.model.events import Event, Expectation, ExpectedRate, Sampled, Started
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Direction, End, ResponsivenessTest
@@ -38,12 +40,14 @@ def sawtooth(out_ms: float) -> Queue:
     return lambda flow, at_s: out_ms * (0.75 + 0.25 * (at_s % 1.6) / 1.6) if flow is OUT else 0.0
 
 
-@pytest.mark.parametrize("sessions", [1, 16])
-@pytest.mark.parametrize("mbit_s", [9.4, 941.0])
-@pytest.mark.parametrize("size_ms", [10, 50, 200, 400])
-@pytest.mark.parametrize("place", ["sender", "middle"])
-@pytest.mark.parametrize("direction", [OUT, IN])
-@pytest.mark.parametrize("has_datagrams", [True, False])
+@given(
+    sessions=st.sampled_from([1, 16]),
+    mbit_s=st.sampled_from([9.4, 941.0]),
+    size_ms=st.sampled_from([10, 50, 200, 400]),
+    place=st.sampled_from(["sender", "middle"]),
+    direction=st.sampled_from([OUT, IN]),
+    has_datagrams=st.sampled_from([True, False]),
+)
 def test_a_queue_is_found_at_its_place(
     direction: Direction, place: str, size_ms: float, mbit_s: float, sessions: int, has_datagrams: bool
 ) -> None:

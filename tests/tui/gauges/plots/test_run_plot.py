@@ -10,8 +10,7 @@ from linkgauge.engine.results.sums.traces import DatagramPoint
 from linkgauge.presets.auto_select import NO_PRESET
 from linkgauge.tui.gauges.plots.run_plot import RunPlot, loss_strip
 from linkgauge.tui.kit.drawing.canvas import GUTTER
-from linkgauge.tui.readings.cockpit_snapshot import CockpitSnapshot
-from linkgauge.tui.readings.instrument_values import Phase
+from linkgauge.tui.readings.cockpit_snapshot import CockpitSnapshot, Phase
 from linkgauge.tui.readings.live_readings import LiveReadings
 
 UDP = Plan(workload=Workload.UDP)

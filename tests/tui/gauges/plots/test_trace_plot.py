@@ -9,9 +9,9 @@ from linkgauge.engine.model.plan import Direction, Plan, Settings
 from linkgauge.engine.results.sums.traces import PlotPeriod, TcpPoint
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.gauges.plots.trace_plot import TracePlot
-from linkgauge.tui.readings.cockpit_snapshot import CockpitSnapshot
-from linkgauge.tui.readings.instrument_values import Phase, PlotContent
+from linkgauge.tui.readings.cockpit_snapshot import CockpitSnapshot, Phase
 from linkgauge.tui.readings.live_readings import LiveReadings
+from linkgauge.tui.readings.plot_values import PlotContent
 
 
 def tcp_plot(content: PlotContent, **lines: list[TcpPoint]) -> TracePlot:

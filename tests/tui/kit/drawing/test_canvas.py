@@ -1,6 +1,8 @@
 """Plots in cells: the grid, columns in eighths, braille lines, axes and bars."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.tui.kit.drawing.canvas import GUTTER, Canvas, bar, base_axis, ticks, to_eighths, value_axis
 
 
@@ -97,8 +99,10 @@ def test_a_base_axis_keeps_its_width(labels: list[tuple[int, str]], line: str) -
     assert base_axis(10, labels).plain == f"{'0':>{GUTTER - 1}}└{line}"
 
 
-@pytest.mark.parametrize("fraction", [None, 0.0, 0.001, 0.5, 0.999, 1.0, 7.0])
-@pytest.mark.parametrize("tick", [None, 0.0, 0.9, 1.0])
+@given(
+    fraction=st.sampled_from([None, 0.0, 0.001, 0.5, 0.999, 1.0, 7.0]),
+    tick=st.sampled_from([None, 0.0, 0.9, 1.0]),
+)
 def test_a_bar_always_has_its_width(fraction: float | None, tick: float | None) -> None:
     """No value moves anything beside it, and the bar has the tick if it is wanted."""
     drawn = bar(fraction, 40, "green", tick).plain

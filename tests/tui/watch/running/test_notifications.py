@@ -35,6 +35,7 @@ class _Answers(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/hook":
             self.server.taken.append(json.loads(body))  # type: ignore[attr-defined]
+            self.server.headers.append(self.headers)  # type: ignore[attr-defined]
             self.send_response(204)
         else:
             self.send_response(302)
@@ -50,6 +51,7 @@ def server() -> Iterator[HTTPServer]:
     """Give an HTTP server on loopback; `taken` has the posts."""
     with HTTPServer(("127.0.0.1", 0), _Answers) as server:
         server.taken = []  # type: ignore[attr-defined]
+        server.headers = []  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -75,6 +77,52 @@ async def test_a_program_and_an_address_get_the_same_change(tmp_path: Path, serv
     assert (document["type"], document["watch"], document["peer"]) == ("level_change", "office", "db-1")
     assert document["text"].startswith("db-1: rate fell")
     assert server.taken == [document]  # type: ignore[attr-defined]
+
+
+async def test_a_webhook_gets_the_headers_of_a_file_that_only_its_owner_may_read(
+    tmp_path: Path, server: HTTPServer
+) -> None:
+    """Each post reads it again. A file of others, or with other lines, is refused in words without its text."""
+    file, url = tmp_path / "headers", f"http://127.0.0.1:{server.server_port}/hook"
+    file.write_text("Authorization: Bearer tk_secret\n\nX-Site: north\n")
+    file.chmod(0o600)
+    assert await post(url, b"{}", print, {"Content-Type": "application/json"}, str(file)) is None
+    (headers,) = server.headers  # type: ignore[attr-defined]
+    assert (headers["Authorization"], headers["X-Site"]) == ("Bearer tk_secret", "north")
+    assert headers["Content-Type"] == "application/json"
+    for text, mode, words in (
+        ("Authorization Bearer tk_secret", 0o600, "line 1 is not a header"),
+        ("A: b\x1fc", 0o600, "line 1 is not a header"),
+        ("A: b", 0o644, "chmod 600"),
+    ):
+        file.write_text(text)
+        file.chmod(mode)
+        problem = await post(url, b"{}", print, {}, str(file))
+        assert problem is not None
+        assert words in problem
+        assert "tk_secret" not in problem
+    assert len(server.taken) == 1  # type: ignore[attr-defined]
+
+
+async def test_a_mail_goes_through_the_sendmail_of_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The addresses are arguments behind `--`, and the message is on its input."""
+    note = tmp_path / "mail"
+    program = tmp_path / "sendmail"
+    program.write_text(f'#!/bin/sh\necho "$@" > {note}\ncat >> {note}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    plan = WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),), Notify(email=("ops@example.net",)))
+    problems: list[str] = []
+    notifier = Notifier(lambda text, _peer: problems.append(text), lambda _news: None)
+    notifier.send(plan, CHANGE)
+    await notifier.close()
+    assert problems == []
+    arguments, _, message = note.read_text().partition("\n")
+    assert arguments == "-i -- ops@example.net"
+    assert "Subject: linkgauge office: db-1 has become worse" in message
+    assert "\r" not in message
 
 
 async def test_a_webhook_that_is_away_does_not_delay_the_program(tmp_path: Path) -> None:

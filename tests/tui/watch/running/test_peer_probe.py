@@ -10,6 +10,8 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SocketOptions
 from linkgauge.tui.watch.running.peer_probe import _measure_requests, measure_round_trips
 
+pytestmark = pytest.mark.usefixtures("fork_server")
+
 
 @pytest.fixture
 async def far_end() -> AsyncIterator[Peer]:

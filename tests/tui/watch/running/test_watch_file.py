@@ -108,6 +108,11 @@ def test_a_peer_s_own_value_counts_before_the_default() -> None:
             "[notify]\nwebhook = 'ftp://a'\n" + PEER,
             "notify.webhook 'ftp://a' is invalid; give an http://",
         ),
+        ("[notify]\nemail = ['ops']\n" + PEER, "notify.email 'ops' is invalid; give addresses"),
+        ("[notify]\nquiet = '22-7'\n" + PEER, "notify.quiet '22-7' is invalid; give two times"),
+        ("[notify]\nformat = 'slack'\n" + PEER, "notify.format given is invalid; give the webhook as well"),
+        ("[notify]\nformat = 'teams'\n" + PEER, "notify.format 'teams' is invalid; give json, slack"),
+        ("[notify]\nrepeat = '1s'\n" + PEER, "notify.repeat 1 s is invalid; give 1 minute"),
         ("[notify]\nwebhok = 'http://a'\n" + PEER, "notify.webhok is not known; did you mean webhook?"),
     ],
 )

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,8 @@ from linkgauge.watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
 
 from ....json_schemas import validator
 from .test_notifications import NOTIFICATION
+
+pytestmark = pytest.mark.usefixtures("fork_server")
 
 DEADLINE_S = 40.0
 CATALOG = load_catalog()
@@ -493,6 +496,38 @@ async def test_a_peer_that_is_down_from_its_first_test_is_told_of_once_and_when_
     assert "nothing listens" in lines[0]["text"]
     for line in lines:
         validator("watch.schema.json").evolve(schema=NOTIFICATION).validate(line)
+
+
+async def test_quiet_hours_hold_messages_back_and_trouble_that_lasts_is_told_again(
+    tmp_path: Path, peer: Peer
+) -> None:
+    """What was bad and good again in the quiet hours is not told. What is still bad is told at their end."""
+    target, local = tmp_path / "told", time.localtime()
+    minute = local.tm_hour * 60 + local.tm_min
+    command = (sys.executable, "-c", f"import sys; print(sys.stdin.read(), file=open({str(target)!r}, 'a'))")
+    notify = Notify(command, repeat_ns=2 * 3_600 * SECOND_NS, quiet=((minute - 60) % 1_440, (minute + 60) % 1_440))
+    down = WatchedPeer("a", absent_peer(), BRIEF, None, timing=replace(SELDOM, retests=0))
+    back = replace(down, peer=peer)
+    told: list[list[str]] = []
+    with RunLog.open(tmp_path) as log:
+        for hours, watched in (
+            (0, down),
+            (0, back),
+            (3, back),
+            (24, down),
+            (27, down),
+            (28, down),
+            (30, down),
+            (31, back),
+        ):
+            plan = replace(watch_of(watched), notify=notify)
+            target.unlink(missing_ok=True)
+            clock = partial(lambda ahead_s: time.time() + ahead_s, hours * 3_600.0)
+            async with open_watch(plan, log=log, catalog=CATALOG, once=True, clock=clock) as session:
+                await read_until(session, lambda event: isinstance(event, WatchEnded))
+            lines = target.read_text(encoding="utf-8").splitlines() if target.exists() else []
+            told.append([json.loads(line)["result"]["verdict"] for line in lines if line])
+    assert told == [[], [], [], [], ["failed"], [], ["failed"], ["good"]]
 
 
 async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path, peer: Peer) -> None:
