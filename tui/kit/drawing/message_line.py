@@ -1,6 +1,7 @@
 """Messages to the user: one line above the keys, until the next key or a newer message.
 
-Textual's toasts pile up over the keys, and cover them until they expire.
+Textual's toasts pile up over the keys, and cover them until they expire. A message takes 6.6 ms of CPU and 25 bytes
+here, and 32 ms and 427 bytes as a toast (bench/own_widgets.py).
 """
 
 # Textual's types leave the type parameter of Screen unknown.
