@@ -18,7 +18,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/far/clients/current_run": "a run's progress: tests/engine/far/clients/test_turns.py, tests/engine/far/test_run.py",
     "engine/control/key_proof": "a handshake's part: tests/engine/control/test_handshake.py and test_identification.py",
     "engine/far/acceptor": "an endpoint's part: tests/engine/far/test_endpoint.py, test_unproved_connections.py and clients/test_admission.py",
-    "engine/iperf3/far/observer": "a service's part: tests/engine/iperf3/far/test_service.py",
+    "engine/iperf3/far/server_output": "a service's part: tests/engine/iperf3/far/test_service.py",
     "engine/iperf3/far/stream_counts": "a service's part: tests/engine/iperf3/far/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
     "tui/cli/runners/endpoint_archive": "the endpoint in one file: tests/packaging/test_endpoint_archive.py",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.iperf3.far.observer import Iperf3Options
+from linkgauge.engine.iperf3.far.server_output import Iperf3Options
 from linkgauge.engine.iperf3.far.service import Iperf3Service
 from linkgauge.engine.iperf3.protocol.cookie_and_streams import make_cookie
 

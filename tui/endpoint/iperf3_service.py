@@ -109,7 +109,7 @@ def serve_iperf3(
     if setup is None:
         return nullcontext()
     # Here: endpoints without iperf3 do not need these modules. Later the first client would wait for them.
-    from ...engine.iperf3.far.observer import Iperf3Options
+    from ...engine.iperf3.far.server_output import Iperf3Options
     from ...engine.iperf3.far.service import Iperf3Service
     from .iperf3_output import Iperf3Output
 

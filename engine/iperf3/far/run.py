@@ -32,8 +32,8 @@ from ..protocol.json_bodies import MAX_CLIENT_RESULTS_BYTES
 from ..protocol.refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
 from ..protocol.results import EndResults, decode_results, encode_results
 from ..protocol.states import State
-from .observer import Iperf3Options, Observation, ServerOutput
 from .requests import KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_of
+from .server_output import Iperf3Options, Observation, ServerOutput
 from .stream_counts import TestCounts, totals_of_client
 
 STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after the end: a client takes a moment

@@ -10,7 +10,7 @@ from ...model.events import SessionTotal
 from ...model.plan import Direction
 from ...model.samples import LEAST, DatagramSample, Sample, SessionSample, sum_known
 from ..rate_and_loss import OWN, Histogram, Sums
-from .lost_at_once import LostAtOnce
+from .retransmit_bursts import LostAtOnce
 from .send_holds import SendHolds
 
 _LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session

@@ -14,7 +14,7 @@ from typing import Any
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
-from linkgauge.engine.iperf3.far.observer import Iperf3Options
+from linkgauge.engine.iperf3.far.server_output import Iperf3Options
 from linkgauge.engine.iperf3.far.service import Iperf3Service
 from linkgauge.engine.iperf3.protocol.cookie_and_streams import make_cookie
 from linkgauge.engine.iperf3.protocol.states import State

@@ -1,7 +1,7 @@
 """How many segments are sent again at once."""
 
 import pytest
-from linkgauge.engine.results.sums.lost_at_once import LostAtOnce
+from linkgauge.engine.results.sums.retransmit_bursts import LostAtOnce
 
 
 def _sum_of(lost: list[int]) -> LostAtOnce:
