@@ -9,7 +9,6 @@ import contextlib
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -98,40 +97,38 @@ async def open_publication(
         EndpointError: the address cannot be listened on.
         OutputError: the file cannot be written.
     """
-    encode = partial(_encode, read)
+    from .exposition import encode  # here: a plan alone does not need prometheus_client
+
+    def render(accept: str = "") -> tuple[bytes, str]:
+        return encode(read(), accept)
+
     listener: socket.socket | None = None if plan.listen is None else listen_for_scrapes(*plan.listen)
     async with contextlib.AsyncExitStack() as stack:
         deliveries: list[_Delivery] = []
         if listener is not None:
             stack.callback(listener.close)
-            await stack.enter_async_context(ScrapeServer(listener, encode))
+            await stack.enter_async_context(ScrapeServer(listener, render))
         if plan.textfile is not None:
             path = Path(plan.textfile)
             try:
-                await _write(path, encode()[0])
+                await _write(path, render()[0])
             except OSError as error:
                 text = f"the metrics cannot be written to {path}: {explain_os_error(error)}"
                 raise OutputError(text) from error
             if not keeps_file:
                 stack.callback(_remove, path)
             file = _Delivery(
-                lambda: _write(path, encode()[0]), f"the metrics in {path}", notice, renewal_s=RENEWAL_S
+                lambda: _write(path, render()[0]), f"the metrics in {path}", notice, renewal_s=RENEWAL_S
             )
             deliveries.append(await stack.enter_async_context(file))
         if plan.push is not None:
             gateway, target = parse_gateway(plan.push), group_path(dict(group))
             send = _Delivery(
-                lambda: push(gateway, target, *encode()), f"the metrics at {gateway.authority}", notice
+                lambda: push(gateway, target, *render()), f"the metrics at {gateway.authority}", notice
             )
             deliveries.append(await stack.enter_async_context(send))
             send.is_due.set()
         yield Publication(None if listener is None else scrape_url(listener), deliveries)
-
-
-def _encode(read: Callable[[], Iterable[Reading]], accept: str = "") -> tuple[bytes, str]:
-    from . import exposition  # here: a plan alone does not need prometheus_client
-
-    return exposition.encode(read(), accept)
 
 
 async def _write(path: Path, text: bytes) -> None:

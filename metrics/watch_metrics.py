@@ -9,8 +9,8 @@ from typing import Final
 from .. import __version__
 from ..engine.model.plan import Plan
 from ..watch.events import CheckResult, CheckVerdict, Metric
-from ..watch.peer_status import PeerStatus
 from ..watch.watch_plan import WatchedPeer, WatchPlan
+from ..watch.watch_state import PeerStatus
 from . import families
 from .families import Family, Reading
 

@@ -15,7 +15,7 @@ from ..engine.results.figure_codec import round_figure
 from ..engine.results.rate_and_loss import percent_of
 from ..engine.results.summary import Measurement, Summary
 from .number_text import format_number, format_rate, format_time
-from .verdict import FAIL_PERCENT, Verdict, VerdictCode, worst_word
+from .verdict import Verdict, VerdictCode, rate_word, worst_word
 
 STEP_PERCENTS: Final = (50, 75, 90, 100)
 MAX_JITTER_NS: Final = 10 * 1_000_000_000
@@ -113,7 +113,7 @@ def _word(flow: StepFlow) -> VerdictCode:
     """Return `short` if only the rate is below the pass mark, `fail` for anything worse."""
     if not flow.misses:
         return "pass"
-    return "short" if flow.misses == ("rate",) and flow.rate_percent >= FAIL_PERCENT else "fail"
+    return rate_word(flow.rate_percent) if flow.misses == ("rate",) else "fail"
 
 
 def judge_steps(steps: Sequence[RateStep], goals: StepGoals) -> Verdict:

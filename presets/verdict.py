@@ -6,7 +6,7 @@ under load is judged only if the user has set a limit for it. Then the rates and
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import floor
+from math import floor, inf
 from typing import TYPE_CHECKING, Final, Literal
 
 from ..engine.model.errors import PlanError
@@ -92,6 +92,11 @@ def read_limit(figures: "LimitFigures | None") -> LatencyLimit | None:
 def worst_word(words: Iterable[VerdictCode]) -> VerdictCode:
     """Return the word that decides among several: a failure, then a missing verdict, then a pass."""
     return min(words, key=_BADNESS.index)
+
+
+def rate_word(percent: float, pass_percent: float = inf) -> Literal["pass", "short", "fail"]:
+    """Return the word for a rate in percent of the expected one; without a pass mark, for one below its mark."""
+    return "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
 
 def check_pass_percent(percent: float) -> float:
@@ -203,11 +208,6 @@ def _judge_rates(
     word = worst_word(verdict.word for verdict in verdicts)
     worst = next(verdict for verdict in verdicts if verdict.word == word)
     return replace(worst, text=f"{worst.label}: {' '.join(verdict.text for verdict in verdicts)}")
-
-
-def rate_word(percent: float, pass_percent: float) -> Literal["pass", "short", "fail"]:
-    """Return the verdict on a rate in percent of the expected one."""
-    return "pass" if percent >= pass_percent else "short" if percent >= FAIL_PERCENT else "fail"
 
 
 def _judge_direction(

@@ -6,7 +6,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Final
 
 from linkgauge.engine.model.peer import Peer
@@ -19,6 +18,7 @@ from linkgauge.tui.app.far_end_keeper import FarEndKeeper
 from linkgauge.tui.cli.terminal_app import AppBackend
 from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from linkgauge.tui.readings.cockpit_snapshot import Phase
+from linkgauge.tui.run.run_services import RunServices
 from linkgauge.tui.session.run_spec import Judging, RunSpec
 from textual.pilot import Pilot
 
@@ -39,8 +39,16 @@ class World:
     @asynccontextmanager
     async def app(self, plan: Plan, size: tuple[int, int] = WIDE) -> AsyncGenerator["Driver"]:
         """Give the app, connected to the far end, and somebody who presses its keys."""
+        backend = self._backend
         app = LinkgaugeApp(
-            replace(self._backend.services(), select_preset=None),
+            RunServices(
+                catalog=self._catalog,
+                start_run=backend.start_run,
+                query_host_info=backend.query_host_info,
+                export=backend.export,
+                history=self.log,
+                variant_of=backend.variant_of,
+            ),
             RunSpec(plan, self.peer, Judging(self._catalog.find(self.preset_id))),
         )
         async with app.run_test(size=size) as pilot:

@@ -38,7 +38,7 @@ from linkgauge.watch.events import (
     WatchEvent,
     WatchStarted,
 )
-from linkgauge.watch.peer_status import PeerStatus, advance
+from linkgauge.watch.watch_state import PeerStatus, advance
 
 _KEY: Final = "k" * 22
 _WATCH_EXAMPLE: Final = Path(__file__).parents[1] / "packaging" / "watch.example.toml"

@@ -42,9 +42,9 @@ from linkgauge.tui.watch.running.watch_journal import WatchJournal
 from linkgauge.tui.watch.running.watch_session import open_watch
 from linkgauge.watch.event_codec import UnreadEntry, event_text, parse_event, read_events
 from linkgauge.watch.events import CheckBegan, CheckEnded, CheckSkipped, ChecksMissed, WatchEvent, WatchStarted
-from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.schedule import check_times
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
+from linkgauge.watch.watch_state import PeerStatus
 from resources import loopback_endpoint
 
 _EVERY_S: Final = 3.0

@@ -47,7 +47,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/results/run_log/write_backlog": "the writer's queue: tests/engine/results/run_log/test_writer.py",
     "engine/results/run_log/stored_events": "how events are read: tests/engine/results/run_log/test_store.py and test_thinning.py",
     "tui/watch/running/peer_test": "whole tests: tests/tui/watch/running/test_watch_session.py",
-    "tui/watch/running/watch_state": "restarts: tests/tui/watch/running/test_watch_session.py and test_watch_journal.py",
     "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/words/test_parsing.py",
     "tui/cli/turn_options": "options of several commands: tests/end_to_end/test_shared_endpoint.py",
     "tui/cli/peer_options": "options of every command with a peer: tests/tui/cli/test_main.py, tests/end_to_end/test_command_line_peers.py",

@@ -7,11 +7,11 @@ that a restart spends nothing twice.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Final
 
 from ..engine.model.plan import SECOND_NS, Plan
 from .events import CheckEnded, CheckSkipped, DataUsed, NoticeTopic, PeerData, ProbeEnded, WatchEvent, WatchNotice
-from .peer_status import month_of
 from .watch_plan import WatchedPeer, WatchPlan
 
 LIKE_LAST_TESTS: Final = 3
@@ -94,6 +94,11 @@ class Shortage:
             "(UTC)"
         )
         return WatchNotice(at_s, text, self.peer, NoticeTopic.BUDGET)
+
+
+def month_of(at_s: float) -> str:
+    """Return the calendar month, in UTC, of a time in seconds since 1970: `2026-11`."""
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m}"
 
 
 def find_shortage(

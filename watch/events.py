@@ -7,7 +7,7 @@ requests. A cycle is one due check of a peer with its repetitions: it counts onc
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ..presets.verdict import FAIL_PERCENT, VerdictCode
+from ..presets.verdict import VerdictCode, rate_word
 
 
 class Metric(StrEnum):
@@ -82,7 +82,7 @@ class CheckResult:
             case CheckVerdict.FAILED:
                 return "none"
             case CheckVerdict.BELOW:
-                return "fail" if self.percent is not None and self.percent < FAIL_PERCENT else "short"
+                return "short" if self.percent is None else rate_word(self.percent)
             case CheckVerdict.GOOD:
                 return "pass"
 

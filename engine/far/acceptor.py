@@ -16,12 +16,11 @@ from ..model.errors import (
     LimitReached,
     LinkgaugeError,
     RequestDeclined,
-    explain_os_error,
     explain_resource_error,
 )
 from ..model.events import EndText
 from .listener import format_host
-from .status import LogEntry, LogSink
+from .status import LogEntry, LogSink, rejection
 from .unproved_connections import UnprovedConnection, UnprovedConnections
 
 _ACCEPT_PAUSE_S: Final = 0.2
@@ -119,7 +118,7 @@ class Acceptor:
         try:
             self._unproved.admission.check_address(client)
         except AddressRefused as error:
-            self._log(LogEntry("refused", f"rejected: {error.operator_text}", client=client, limit=error.limit))
+            self._log(rejection(client, error))
             self._turn_away(sock, error)
             return
         sock.setblocking(False)
@@ -145,8 +144,7 @@ class Acceptor:
             connection.stop_waiting()
             self._leave(connection)
             if not isinstance(error, ConnectionClosed):  # a client that only looks whether anybody is there
-                reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
-                self._log_rejection(connection, reason, error)
+                self._log(rejection(connection.client, error))
             return
         if service is not None:
             connection.stop_waiting()
@@ -171,21 +169,12 @@ class Acceptor:
         self._unproved.discard(connection)
         if connection.identification is not None and connection.identification.has_greeted:
             connection.abort(error)
-            self._log_rejection(connection, str(error), error)
+            self._log(rejection(connection.client, error))
             return
         connection.stop_waiting()
         connection.sock.close()
-        self._log_rejection(connection, f"nothing received for {seconds} s (limit handshake_s)")
-
-    def _log_rejection(
-        self, connection: UnprovedConnection, reason: str, error: BaseException | None = None
-    ) -> None:
-        text = f"rejected: {reason}"
-        if isinstance(error, RequestDeclined):
-            limit = error.limit if isinstance(error, LimitReached) else None
-            self._log(LogEntry("refused", text, client=connection.client, limit=limit))
-        else:
-            self._log(LogEntry("dropped", text, client=connection.client))
+        text = f"rejected: nothing received for {seconds} s (limit handshake_s)"
+        self._log(LogEntry("dropped", text, client=connection.client))
 
     def _leave(self, connection: UnprovedConnection) -> None:
         """Send a connection its last words, and close it once the other end has closed, or after a deadline.

@@ -37,7 +37,7 @@ from .clients.admitted_client import AdmittedClient
 from .clients.turns import Turn
 from .listener import format_host
 from .run import FarRun, RunRegistry
-from .status import LogEntry, LogSink, LogValue, discard_log
+from .status import LogEntry, LogSink, LogValue, discard_log, rejection
 
 _CLOSE_DEADLINE_S: Final = 10.0  # as long as the client waits for the end of its run
 
@@ -78,17 +78,13 @@ async def serve_client(
         service = _ClientService(control, address, context, check, stack)
         try:
             await service.serve(on_admitted)
-        except AddressRefused as error:
-            control.try_send(Refuse(str(error), "limit"))
-            log(LogEntry("refused", f"rejected: {error.operator_text}", client=address, limit=error.limit))
-        except RequestDeclined as error:
-            limit = error.limit if isinstance(error, LimitReached) else None
-            control.try_send(refusal_of(error))
-            log(LogEntry("refused", f"rejected: {error}", client=address, limit=limit))
         except ConnectionClosed:
             pass  # a near end that only asked for the host's facts
         except LinkgaugeError as error:
-            log(LogEntry("dropped", f"rejected: {error}", client=address))
+            if isinstance(error, RequestDeclined):
+                is_address = isinstance(error, AddressRefused)
+                control.try_send(Refuse(str(error), "limit") if is_address else refusal_of(error))
+            log(rejection(address, error))
         except MemoryError:
             control.try_send(Refuse("the remote host is out of memory"))
             log(LogEntry("dropped", "rejected: out of memory", client=address))

@@ -83,7 +83,7 @@ class DatagramListener(DatagramService):
             self._attach(run, header, source, local_host)
 
     def _challenge(self, challenge: DatagramChallenge, source: SocketAddress, local_host: str | None) -> None:
-        self._port.send(challenge.pack(), source, local_host)  # a lost one is asked for again
+        self._send(challenge.pack(), source, local_host)  # a lost one is asked for again
 
     def _attach(self, run: FarRun, header: DataHello, source: SocketAddress, local_host: str | None) -> None:
         """Pass a socket for the session to its run, once."""

@@ -33,20 +33,23 @@ _IPV6_INFO: Final = struct.Struct("@16sI")
 _log = logging.getLogger(__name__)
 
 
-class DatagramPort:
-    """The UDP port beside a listening TCP socket, from `open` to `close`.
+class DatagramService(ABC):
+    """A service of the UDP port beside a listening TCP socket, from `open` to `close`.
 
     Args:
-        handle: Takes each datagram with its source, and with the address of this host that it was sent to.
+        log: Receives the entries of the event log.
         max_bytes: What is read of a datagram.
+        needing: The tests that are not possible without the port, for the log.
     """
 
-    def __init__(self, handle: Callable[[bytes, SocketAddress, str | None], None], max_bytes: int) -> None:
-        self._handle = handle
+    def __init__(self, log: LogSink, max_bytes: int, needing: str) -> None:
+        self._log = log
         self._max_bytes = max_bytes
+        self._needing = needing
         self._sock: socket.socket | None = None
         self._number = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._attaching: set[asyncio.Task[None]] = set()
 
     @property
     def is_open(self) -> bool:
@@ -54,14 +57,19 @@ class DatagramPort:
         return self._sock is not None
 
     def open(self, listener: socket.socket) -> None:
-        """Open the port at the address and port of a listening TCP socket; raise OSError if it is taken."""
-        self._sock = open_beside(listener)
+        """Open the port at a listening TCP socket's address and port; log it if that is impossible."""
         self._number = listener.getsockname()[1]
+        try:
+            self._sock = open_beside(listener)
+        except OSError as error:
+            text = f"UDP port {self._number} cannot be opened: {explain_os_error(error)}"
+            self._log(LogEntry("no_udp", f"{text}; {self._needing} are not possible"))
+            return
         asyncio.get_running_loop().add_reader(self._sock, self._read)
         _log.debug("UDP port %d is open", self._number)
 
-    def close(self) -> None:
-        """Close the port."""
+    async def close(self) -> None:
+        """Close the port, and end what has not been passed on."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -69,21 +77,15 @@ class DatagramPort:
             asyncio.get_running_loop().remove_reader(self._sock)
             self._sock.close()
             self._sock = None
+        for task in self._attaching:
+            task.cancel()
+        await asyncio.gather(*self._attaching, return_exceptions=True)
 
-    def send(self, data: bytes, address: SocketAddress, local_host: str | None) -> None:
+    def _send(self, data: bytes, address: SocketAddress, local_host: str | None) -> None:
         """Send a datagram from an address of this host. It may be lost here as on its way."""
         if self._sock is not None:
             with contextlib.suppress(OSError):
                 self._sock.sendmsg([data], source_control(local_host), 0, address)
-
-    def open_connected(
-        self, source: SocketAddress, local_host: str | None
-    ) -> tuple[socket.socket, list[tuple[bytes, SocketAddress]]]:
-        """Return a socket of this port that is connected to a client, and what others sent to it before it was.
-
-        Raises OSError if the kernel has no such socket.
-        """
-        return open_connected(source, local_host, self._number)
 
     def _read(self) -> None:
         """Take in what has arrived. After a full turn the kernel keeps the rest, or drops it."""
@@ -108,43 +110,6 @@ class DatagramPort:
         if self._sock is not None:
             asyncio.get_running_loop().add_reader(self._sock, self._read)
 
-
-class DatagramService(ABC):
-    """A service of the UDP port beside a listening TCP socket, from `open` to `close`.
-
-    Args:
-        log: Receives the entries of the event log.
-        max_bytes: What is read of a datagram.
-        needing: The tests that are not possible without the port, for the log.
-    """
-
-    def __init__(self, log: LogSink, max_bytes: int, needing: str) -> None:
-        self._log = log
-        self._needing = needing
-        self._port = DatagramPort(self._handle, max_bytes)
-        self._attaching: set[asyncio.Task[None]] = set()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the port takes datagrams."""
-        return self._port.is_open
-
-    def open(self, listener: socket.socket) -> None:
-        """Open the UDP port at the address and port of a listening TCP socket; log it if that is impossible."""
-        try:
-            self._port.open(listener)
-        except OSError as error:
-            port, reason = listener.getsockname()[1], explain_os_error(error)
-            text = f"UDP port {port} cannot be opened: {reason}; {self._needing} are not possible"
-            self._log(LogEntry("no_udp", text))
-
-    async def close(self) -> None:
-        """Close the port, and end what has not been passed on."""
-        self._port.close()
-        for task in self._attaching:
-            task.cancel()
-        await asyncio.gather(*self._attaching, return_exceptions=True)
-
     @abstractmethod
     def _handle(self, data: bytes, source: SocketAddress, local_host: str | None) -> None:
         """Answer or take a datagram that was sent to an address of this host. A stranger gets no answer."""
@@ -155,9 +120,9 @@ class DatagramService(ABC):
     def _connect(
         self, source: SocketAddress, local_host: str | None, client: str
     ) -> tuple[socket.socket, list[tuple[bytes, SocketAddress]]] | None:
-        """Return what `DatagramPort.open_connected` does; reject the client if that is impossible."""
+        """Return what `open_connected` does for this port; reject the client if that is impossible."""
         try:
-            return self._port.open_connected(source, local_host)
+            return open_connected(source, local_host, self._number)
         except OSError as error:
             self._reject(client, f"a UDP session could not be opened: {explain_os_error(error)}")
             return None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+from ..model.errors import AddressRefused, LimitReached, LinkgaugeError, RequestDeclined, explain_os_error
 from ..model.limits import Limits
 from ..model.plan import Settings
 from ..model.workload import Workload
@@ -90,6 +91,16 @@ class LogEntry(str):
         entry.event = event
         entry.fields = {**fields, "text": text}
         return entry
+
+
+def rejection(client: str | None, error: LinkgaugeError | OSError) -> LogEntry:
+    """Return the entry for a connection that an error ends: `refused`, with the limit if any, or `dropped`."""
+    if not isinstance(error, RequestDeclined):
+        reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
+        return LogEntry("dropped", f"rejected: {reason}", client=client)
+    text = error.operator_text if isinstance(error, AddressRefused) else str(error)
+    limit = error.limit if isinstance(error, AddressRefused | LimitReached) else None
+    return LogEntry("refused", f"rejected: {text}", client=client, limit=limit)
 
 
 LogSink = Callable[[str], None]

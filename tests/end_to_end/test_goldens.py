@@ -26,17 +26,14 @@ from linkgauge.mesh.plan import Cell
 from linkgauge.metrics.exposition import encode as encode_metrics
 from linkgauge.metrics.watch_metrics import read_watch
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.diagnosis.evidence import link_evidence
-from linkgauge.presets.diagnosis.live import LiveDiagnosis
-from linkgauge.presets.wire import DEFAULT_VARIANT
 from linkgauge.tui.mesh.cell_recorder import figure_of_run
 from linkgauge.tui.report.run_page import render_report
 from linkgauge.tui.session.run_recorder import Outcome, RunRecorder
-from linkgauge.tui.session.run_spec import Record
+from linkgauge.tui.session.run_spec import Judging, Record, find_preset
 from linkgauge.tui.watch.running.peer_test import result_of_run
 from linkgauge.watch.events import CheckEnded
-from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
+from linkgauge.watch.watch_state import PeerStatus
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension
 
@@ -93,14 +90,10 @@ def _events(run_id: str) -> tuple[Event, ...]:
 def _record(run_id: str, log: RunLog | None) -> Outcome:
     """Record the events of a run as if they came now."""
     run, events = _recorded()[run_id], _events(run_id)
-    link = None
-    if run["preset"] is not None:
-        variant = DEFAULT_VARIANT.over_ip(run["events"][0]["ip_version"])
-        link = link_evidence(load_catalog().find(run["preset"]), variant)
     recorder = RunRecorder(
-        LiveDiagnosis(Meter(), link),
+        Judging(find_preset(run["preset"], load_catalog())),
+        run["events"][0]["ip_version"],
         log=log,
-        preset_id=run["preset"],
         peer=run["peer"],
         record=Record(label=run["label"], group=run["group"], run_id=run_id),
     )

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from linkgauge.metrics.families import Reading
 from linkgauge.metrics.watch_metrics import read_watch
 from linkgauge.watch.events import CheckResult, CheckVerdict
-from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchPlan
+from linkgauge.watch.watch_state import PeerStatus
 
 from .watched_peers import NOW_S, PLAN, STATUSES, ended, peer
 

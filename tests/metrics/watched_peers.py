@@ -14,8 +14,8 @@ from linkgauge.watch.events import (
     ProbeEnded,
     SkipReason,
 )
-from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
+from linkgauge.watch.watch_state import PeerStatus
 
 NOW_S = 1_795_000_000.0  # 2026-11-18, 11:06:40 UTC
 

@@ -6,7 +6,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,10 @@ from linkgauge.presets.auto_select import NO_PRESET, PresetSelection
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.preset import Preset
 from linkgauge.tui.app.app import LinkgaugeApp
-from linkgauge.tui.app.far_end_keeper import FarEndKeeper
-from linkgauge.tui.cli.terminal_app import AppBackend
 from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from linkgauge.tui.kit.widgets.typed_input import Debounce
+from linkgauge.tui.run.run_services import RunServices, default_variant
 from linkgauge.tui.session.preferences import LoadedPreferences, Preferences, save_preferences
-from linkgauge.tui.session.run_exports import ExportFormat
 from linkgauge.tui.session.run_spec import Judging, RunSpec
 from textual.app import App
 from textual.pilot import Pilot
@@ -93,16 +90,11 @@ async def wait_for_debounce(pilot: Pilot[None]) -> None:
         await pilot.pause(0.01)
 
 
-async def _no_answer(_question: str) -> str | None:
-    return None
-
-
-class ScriptedServices(AppBackend):
+class ScriptedServices:
     """The services of the app, scripted, and a clock that leaps."""
 
     def __init__(self) -> None:
         self.catalog = load_catalog()
-        super().__init__(None, FarEndKeeper(_no_answer), [], PresetSelection(NO_PRESET, ""), self.catalog)
         self.scripts: list[ScriptedRun] = []
         self.exports: list[tuple[list[str], str, Path]] = []
         self.history: RunLog | None = None
@@ -115,6 +107,7 @@ class ScriptedServices(AppBackend):
         self.selection: PresetSelection | None = None
         self.now_ns = 0
         self.on_start: Callable[[ScriptedRun], None] = lambda _script: None
+        self.variant_of = default_variant
 
     @property
     def script(self) -> ScriptedRun:
@@ -126,8 +119,7 @@ class ScriptedServices(AppBackend):
         """Open a run, or refuse it."""
         if self.refusal is not None:
             raise self.refusal
-        assert spec.judging.chosen is not None
-        script = ScriptedRun(spec.judging.chosen, spec.plan)
+        script = ScriptedRun(spec.judging.chosen or NO_PRESET, spec.plan)
         self.scripts.append(script)
         script.start(spec.peer)
         self.on_start(script)
@@ -161,7 +153,7 @@ class ScriptedServices(AppBackend):
         self.remembered.append(peer)
         return Path("keys")
 
-    def export(self, run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
+    def export(self, run_ids: Sequence[str], form: str, path: Path) -> Path:
         """Write only the ids of the runs."""
         self.exports.append((list(run_ids), form, path))
         path.write_text("\n".join(["run_id", *run_ids, ""]))
@@ -186,10 +178,14 @@ class ScriptedServices(AppBackend):
         """
         judging = Judging(NO_PRESET if preset is None else self.catalog.find(preset))
         return LinkgaugeApp(
-            replace(
-                self.services(),
+            RunServices(
+                catalog=self.catalog,
+                start_run=self.start_run,
+                query_host_info=self.query_host_info,
+                export=self.export,
                 history=self.history,
                 clock=self._advance,
+                select_preset=self.select_preset,
                 remember_access=self.remember_access,
                 find_announced=None if self.announced is None else self.find_announced,
             ),

@@ -24,8 +24,8 @@ from linkgauge.watch.events import (
     WatchEvent,
     WatchStarted,
 )
-from linkgauge.watch.peer_status import PeerStatus
 from linkgauge.watch.watch_plan import Timing, WatchedPeer, WatchPlan
+from linkgauge.watch.watch_state import PeerStatus
 
 NOW_S = 1_795_442_700.0  # 2026-11-23 14:05 UTC
 HOUR_S = 3_600

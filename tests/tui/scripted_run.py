@@ -40,12 +40,10 @@ from linkgauge.engine.near.base_run import Run
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.auto_select import NO_PRESET
-from linkgauge.presets.diagnosis.evidence import link_evidence
-from linkgauge.presets.diagnosis.live import LiveDiagnosis
+from linkgauge.presets.diagnosis.live import no_ceiling
 from linkgauge.presets.expectation import find_expectation
 from linkgauge.presets.preset import Preset
 from linkgauge.presets.verdict import judge
-from linkgauge.presets.wire import DEFAULT_VARIANT
 from linkgauge.tui.readings.cockpit_snapshot import CockpitSnapshot, Phase
 from linkgauge.tui.readings.live_readings import LiveReadings
 from linkgauge.tui.session.run_recorder import Outcome
@@ -87,6 +85,24 @@ def _reported_datagrams(plan: Plan, flow: Direction, bytes_: int) -> dict[str, i
     return {"received": received, "lost": received // 500, "jitter_ns": 31_000}
 
 
+class _EmittedRun:
+    """A run of the engine as its session sees it, over IPv4: it yields events until Ended."""
+
+    ip_version = 4
+
+    def __init__(self, queue: asyncio.Queue[Event]) -> None:
+        self._queue = queue
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Yield events until Ended."""
+        while True:
+            event = await self._queue.get()
+            yield event
+            self._queue.task_done()
+            if isinstance(event, Ended):
+                return
+
+
 class ScriptedRun(RunSession):
     """The session of a run whose events a test emits, interval by interval.
 
@@ -108,24 +124,16 @@ class ScriptedRun(RunSession):
         self.has_iperf3 = False
         self.delays_ns = (4_000, 9_000, 12_000, 14_000, 31_000, 310_000)
         super().__init__(
-            cast("Run", self._emitted()),
+            cast("Run", _EmittedRun(self.queue)),
             RunSpec(plan, LOOPBACK, Judging(preset), Record(run_id="20261121-014629-7f3a")),
             far_end=LOOPBACK,
             log=None,
             writer=None,
-            diagnosis=LiveDiagnosis(Meter(has_traces=True), link_evidence(preset, DEFAULT_VARIANT)),
+            ceiling=no_ceiling,
         )
+        self.meter.has_traces = True
 
     # In place of the engine.
-
-    async def _emitted(self) -> AsyncIterator[Event]:
-        """Yield events until Ended."""
-        while True:
-            event = await self.queue.get()
-            yield event
-            self.queue.task_done()
-            if isinstance(event, Ended):
-                return
 
     @property
     def settings(self) -> Settings:

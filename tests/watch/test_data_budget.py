@@ -9,8 +9,8 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.watch.data_budget import MonthUse, expected_cost, find_shortage, most_bytes
 from linkgauge.watch.events import CheckSkipped, CheckVerdict, SkipReason, WatchEvent, WatchNotice
-from linkgauge.watch.peer_status import PeerStatus, advance
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
+from linkgauge.watch.watch_state import PeerStatus, advance
 
 from .event_examples import NOON_S, ended, probed
 

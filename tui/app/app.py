@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..run.run_services import RunServices
     from ..session.run_spec import RunSpec
     from ..sweep.sweep_session import StoredSweeps
-    from ..watch.watch_screen import WatchHandle
+    from ..watch.watch_screen import Watch
 
 # The breakpoints of app.tcss and of the screens: classes by columns and lines.
 _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
@@ -293,7 +293,7 @@ class WatchApp(BaseApp):
 
     def __init__(
         self,
-        session: "WatchHandle",
+        session: "Watch",
         services: "StoredServices",
         *,
         read_plan: Callable[[], WatchPlan] | None = None,

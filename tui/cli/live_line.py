@@ -1,6 +1,7 @@
 """The live line: the progress of a test without the app, on stderr if that is a terminal."""
 
 import sys
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
@@ -54,10 +55,11 @@ class LiveLine:
         if self._live is not None:
             self._live.stop()
 
-    def show_interval(self, interval: Interval, meter: Meter | None = None) -> None:
-        """Draw an interval, with the mean so far and its margin of error from the meter."""
-        if self._live is not None and self._is_terminal_ready():
-            self._live.update(self._text(interval_text(interval, self._plan, meter)), refresh=True)
+    def show_intervals(self, intervals: Iterable[Interval], meter: Meter) -> None:
+        """Draw the intervals that an event completed, with the meter's mean so far and its margin of error."""
+        for interval in intervals:
+            if self._live is not None and self._is_terminal_ready():
+                self._live.update(self._text(interval_text(interval, self._plan, meter)), refresh=True)
 
     def print_above(self, text: str) -> None:
         """Print a message above the live line."""

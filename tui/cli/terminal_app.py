@@ -4,7 +4,7 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ from ...engine.model.plan import Plan
 from ...engine.near.connect import query_host_info
 from ...engine.results.run_log import RunLog
 from ...engine.workers.fork_client import ForkServerLease
-from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection
+from ...presets.auto_select import AUTO, PresetSelection
 from ...presets.catalog import Catalog
 from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
@@ -32,12 +32,11 @@ from ..kit.screens.feature_app import StoredServices
 from ..run.run_services import RunServices
 from ..session.credentials import remember_access
 from ..session.preferences import read_preferences, save_preferences
-from ..session.preset_choice import find_initial_preset, pick_preset
 from ..session.pruning import thin_old_runs
 from ..session.run_exports import ExportFormat, export_runs
 from ..session.run_recorder import Outcome
 from ..session.run_session import RunSession, open_run_session
-from ..session.run_spec import Judging, RunSpec
+from ..session.run_spec import Judging, RunSpec, find_initial_preset, pick_preset
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
 from ..words.summary import headline
@@ -46,7 +45,7 @@ from .termination import handle_signals, interruption, signal_exit_status
 
 if TYPE_CHECKING:
     from ..mesh.mesh_session import MeshSession
-    from ..watch.watch_screen import WatchHandle
+    from ..watch.watch_screen import Watch
 
 _RUN_END_TIMEOUT_S: Final = 5.0
 _IDLE_TIMEOUT_S: Final = 10.0
@@ -75,17 +74,12 @@ class AppBackend:
 
     @asynccontextmanager
     async def start_run(self, spec: RunSpec) -> AsyncGenerator[RunSession]:
-        """Open a run for the time of the context, with the notices of the app.
-
-        Raises LinkgaugeError if the far end cannot be reached or refuses the run.
-        """
+        """Open a run for the time of the context. Raises LinkgaugeError if the far end cannot be used."""
         self._idle.clear()
         try:
             far = await self._far_ends.get_far_end(spec.peer)
-            spec = spec.with_notices(*self._notices)
-            if spec.judging.preset is NO_PRESET:
-                spec = replace(spec, judging=replace(spec.judging, preset=None))
-            async with open_run_session(spec, log=self._log, far_end=far) as self._run:
+            told = spec.with_notices(*self._notices)
+            async with open_run_session(told, log=self._log, far_end=far) as self._run:
                 yield self._run
         finally:
             if self._run is not None:
@@ -118,18 +112,6 @@ class AppBackend:
     async def query_host_info(self, peer: Peer) -> HostInfo:
         """Return the far end's description of its host."""
         return await query_host_info(await self._far_ends.get_far_end(peer))
-
-    def services(self) -> RunServices:
-        """Return what the app is given; it saves no keys, and finds no endpoints of the LAN."""
-        return RunServices(
-            catalog=self._catalog,
-            start_run=self.start_run,
-            query_host_info=self.query_host_info,
-            export=self.export,
-            history=self._log,
-            variant_of=self.variant_of,
-            select_preset=self.select_preset,
-        )
 
     def export(self, run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
         """Write runs of the log to a file; return its path. Raise RunLogError without a log."""
@@ -196,8 +178,14 @@ async def _run_app(start: AppStart, log: RunLog | None, notices: list[str]) -> t
     async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends, _warm_up(far_ends, peer):
         backend = AppBackend(log, far_ends, notices, start.selection, start.catalog)
         app = LinkgaugeApp(
-            replace(
-                backend.services(),
+            RunServices(
+                catalog=start.catalog,
+                start_run=backend.start_run,
+                query_host_info=backend.query_host_info,
+                export=backend.export,
+                history=log,
+                variant_of=backend.variant_of,
+                select_preset=backend.select_preset,
                 remember_access=remember_access,
                 find_announced=None if find_spec("zeroconf") is None else _find_announced,
             ),
@@ -314,7 +302,7 @@ async def run_mesh_screen(
 
 
 async def run_watch_screen(
-    session: "WatchHandle", log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
+    session: "Watch", log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
 ) -> signal.Signals | None:
     """Show a watch in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
@@ -336,9 +324,7 @@ async def run_watch_screen(
     return await _run_series(app, session, app.watching.over)
 
 
-async def _run_series(
-    app: BaseApp, session: "MeshSession | WatchHandle", over: asyncio.Event
-) -> signal.Signals | None:
+async def _run_series(app: BaseApp, session: "MeshSession | Watch", over: asyncio.Event) -> signal.Signals | None:
     """Run an app until the user leaves it, or a signal ends its session in order; return the signal."""
 
     def stop(_number: signal.Signals) -> bool:

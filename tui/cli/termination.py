@@ -9,7 +9,7 @@ import logging
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import LinkgaugeError
@@ -66,25 +66,36 @@ def interruption(number: signal.Signals) -> tuple[Reason, str]:
 
 
 class RunStopper:
-    """Stops the current run in order at the first signal; cancels the current task at any other.
+    """Stops the current run in order at the first signal; cancels the task at any other.
 
-    Set `stop_run` while one is in progress: it gets the reason for the end and its detail. Pass `receive` to
-    `handle_signals`. `received` counts the signals, and `first` is the first of them.
+    Set `stop` while a run is in progress: it begins to end the run in order. `received` counts the signals, and
+    `first` is the first of them.
     """
 
     def __init__(self, explain: Callable[[signal.Signals], tuple[Reason, str]] = interruption) -> None:
-        self.stop_run: Callable[[Reason, str], object] | None = None
+        self.stop: Callable[[Reason, str], object] | None = None
         self.received = 0
         self.first: signal.Signals | None = None
         self._explain = explain
+        self._task: asyncio.Task[Any] | None = None
+
+    @contextmanager
+    def in_force(self) -> Generator[None]:
+        """Take the signals of this task until the context ends. A signal may end it."""
         self._task = asyncio.current_task()
+        with handle_signals(self.receive):
+            try:
+                yield
+            except asyncio.CancelledError:
+                if not self.received:
+                    raise
 
     def receive(self, number: signal.Signals) -> None:
         """Take a signal."""
         self.received += 1
         self.first = self.first or number
-        if self.stop_run is not None and self.received == 1:
-            self.stop_run(*self._explain(number))
+        if self.stop is not None and self.received == 1:
+            self.stop(*self._explain(number))
         elif self._task is not None:
             self._task.cancel()
 

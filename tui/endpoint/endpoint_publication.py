@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
 from ...discovery.announcement import Announcement
 from ...engine.far.endpoint import Endpoint
@@ -13,54 +13,27 @@ from ...engine.model.ip_address import is_loopback_address
 from ...metrics.publication import Publication, PublishingPlan
 
 
-class EndpointPublication:
-    """The metrics of an endpoint. Give `log` to the endpoint, and open this once the endpoint serves.
+@asynccontextmanager
+async def publish_endpoint(
+    plan: PublishingPlan | None, endpoint: Endpoint, log: LogSink
+) -> AsyncGenerator[Publication | None]:
+    """Publish the metrics of an endpoint while the block lasts; yield None without a plan.
 
-    Args:
-        plan: where the metrics go; None for nowhere.
-        log: receives the entries of the endpoint's log, and problems of the publication.
+    Problems go to the log. Raises EndpointError or OutputError if it is impossible.
     """
+    if plan is None:
+        yield None
+        return
+    from ...metrics.endpoint_metrics import EndpointMetrics
+    from ...metrics.publication import open_publication
 
-    def __init__(self, plan: PublishingPlan | None, log: LogSink) -> None:
-        self._plan = plan
-        self._log = log
-        self._publication: Publication | None = None
+    def notice(text: str) -> None:
+        log(LogEntry("metrics", text))
 
-    def log(self, line: str) -> None:
-        """Pass an entry of the log on. The end of a run renews the metrics."""
-        self._log(line)
-        if self._publication is not None and isinstance(line, LogEntry) and line.event == "run_ended":
-            self._publication.changed()
-
-    @property
-    def url(self) -> str | None:
-        """The address that Prometheus scrapes; None without a server."""
-        return None if self._publication is None else self._publication.url
-
-    @asynccontextmanager
-    async def open(self, endpoint: Endpoint) -> AsyncGenerator[None]:
-        """Publish while the block lasts. Raises EndpointError or OutputError if that is impossible."""
-        if self._plan is None:
-            yield
-            return
-        from ...metrics.endpoint_metrics import EndpointMetrics
-        from ...metrics.publication import open_publication
-
-        metrics = EndpointMetrics(endpoint.get_status)
-        group = {"instance": f"{socket.gethostname()}:{endpoint.address[1]}"}
-
-        def notice(text: str) -> None:
-            self._log(LogEntry("metrics", text))
-
-        async with AsyncExitStack() as stack:
-            self._publication = await stack.enter_async_context(
-                open_publication(self._plan, metrics.read, group, notice, keeps_file=False)
-            )
-            stack.callback(self._forget)
-            yield
-
-    def _forget(self) -> None:
-        self._publication = None
+    group = {"instance": f"{socket.gethostname()}:{endpoint.address[1]}"}
+    read = EndpointMetrics(endpoint.get_status).read
+    async with open_publication(plan, read, group, notice, keeps_file=False) as publication:
+        yield publication
 
 
 def check_announcement(name: str, port: int, bind: str | None) -> None:

@@ -7,6 +7,8 @@ import asyncio
 import json
 import os
 import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,11 @@ from ...engine.model.peer import DEFAULT_PORT, Peer
 from ...engine.model.shared_key import KEY_VARIABLE, SharedKey
 from ...engine.model.shell_commands import shell_command
 from ...engine.workloads.fastest_mode import ModeChooser
-from ...metrics.publication import PublishingPlan
+from ...metrics.publication import Publication, PublishingPlan
 from ..session.credentials import key_from_environment, read_key_file
 from ..session.storage import cache_dir
-from .endpoint_publication import check_announcement
-from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users
+from .endpoint_publication import check_announcement, publish_endpoint
+from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users, serve_iperf3
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,19 +198,38 @@ def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
     return replace(setup, key=SharedKey.generate(), is_key_new=True)
 
 
-def make_endpoint(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> Endpoint:
-    """Return an endpoint that does not accept yet."""
-    chooser = ModeChooser(cache_dir())
+@asynccontextmanager
+async def open_endpoint(
+    config: EndpointConfig, setup: EndpointSetup, log: LogSink
+) -> AsyncGenerator[tuple[Endpoint, str | None]]:
+    """Serve clients, those of iperf3 included, and publish metrics while the block lasts.
+
+    Yields the endpoint, and the address that Prometheus scrapes if there is one. Raises EndpointError or
+    OutputError if the metrics cannot be published.
+    """
+    publication: Publication | None = None
+
+    def log_and_renew(line: str) -> None:
+        log(line)
+        if publication is not None and isinstance(line, LogEntry) and line.event == "run_ended":
+            publication.changed()
+
     endpoint = Endpoint(
         setup.listener,
-        log,
+        log_and_renew,
         key=setup.key,
         limits=setup.limits,
         certificate=setup.certificate,
-        mode_chooser=chooser,
+        mode_chooser=ModeChooser(cache_dir()),
     )
     endpoint.admission.turns.is_exclusive = config.is_exclusive
-    return endpoint
+    async with (
+        endpoint,
+        serve_iperf3(setup.iperf3, endpoint, gives_json=config.as_json),
+        publish_endpoint(config.metrics, endpoint, log) as opened,
+    ):
+        publication = opened
+        yield endpoint, None if opened is None else opened.url
 
 
 def reload(config: EndpointConfig, setup: EndpointSetup, endpoint: Endpoint, log: LogSink) -> None:

@@ -11,7 +11,6 @@ from typing import Final, Self
 from ...engine.model.errors import DecodeError, LinkgaugeError, UnknownLineRate
 from ...engine.model.events import Event, Started
 from ...engine.model.serialization import decode, encode
-from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import RunResult
 from ...mesh.events import CellEnded, CellFailure, FailureCode
@@ -19,11 +18,6 @@ from ...mesh.figures import CellFigure
 from ...mesh.plan import Cell, MeshMode, MeshPlan
 from ...presets.auto_select import select_preset
 from ...presets.catalog import Catalog
-from ...presets.diagnosis.evidence import link_evidence
-from ...presets.diagnosis.live import LiveDiagnosis
-from ...presets.expectation import find_expectation, limit_expectation
-from ...presets.preset import Preset
-from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..session.run_recorder import RunRecorder
 from ..session.run_spec import Judging, Record
 
@@ -59,7 +53,7 @@ class CellRecorder:
 
     def __init__(self, plan: MeshPlan, judging: Judging, log: RunLog | None) -> None:
         self._plan = plan
-        self._judging = judging
+        self._judging = replace(judging, is_rate_expected=True)
         self._log = log
         self.notices: list[str] = []
         """The reasons why runs have no preset, and the warnings about the chosen presets; each once."""
@@ -73,16 +67,13 @@ class CellRecorder:
             return self._record(ended, ended.events[0])
 
     def _record(self, ended: CellEnded, started: Started) -> CellFigure:
-        preset, variant = self._choose(started)
-        events: tuple[Event, ...] = (_with_expectation(started, preset, variant), *ended.events[1:])
+        judging, plan = self._choose(started), started.plan
+        expectation = judging.expect(plan, plan.settings, ip_version=started.ip_version)
+        events: tuple[Event, ...] = (replace(started, expectation=expectation), *ended.events[1:])
         recorder = RunRecorder(
-            LiveDiagnosis(
-                Meter(),
-                None if preset is None else link_evidence(preset, variant.over_ip(started.ip_version)),
-                pass_percent=self._judging.pass_percent,
-            ),
+            judging,
+            started.ip_version,
             log=self._log,
-            preset_id=None if preset is None else preset.id,
             peer=started.peer,
             record=Record(label=f"{ended.cell.sender} to {ended.cell.receiver}", group=self._plan.group),
         )
@@ -95,23 +86,24 @@ class CellRecorder:
         """Return whether a cell was measured once more, alone."""
         return ended.is_isolated and self._plan.mode is not MeshMode.ISOLATED
 
-    def _choose(self, started: Started) -> tuple[Preset | None, Variant]:
-        preset, variant = self._judging.preset, self._judging.variant
-        if not isinstance(preset, Catalog):
-            return preset, variant
+    def _choose(self, started: Started) -> Judging:
+        """Return how a cell is judged: with the preset for the interfaces that both hosts report."""
+        judging, variant = self._judging, self._judging.variant
+        if not isinstance(judging.preset, Catalog):
+            return judging
         try:
             selection = select_preset(
-                preset, started.near.nic, started.far.nic, line_rate_bit_s=variant.line_rate_bit_s
+                judging.preset, started.near.nic, started.far.nic, line_rate_bit_s=variant.line_rate_bit_s
             )
         except UnknownLineRate as error:
             self._note(f"no expected rate: {error.reason}; give --preset ID")
-            return None, DEFAULT_VARIANT
+            return replace(judging, preset=None)
         except LinkgaugeError as error:
             self._note(f"no expected rate: {error}")
-            return None, DEFAULT_VARIANT
+            return replace(judging, preset=None)
         for warning in selection.warnings:
             self._note(warning)
-        return selection.preset, selection.adapt(variant)
+        return replace(judging, preset=selection.preset, variant=selection.adapt(variant))
 
     def _note(self, text: str) -> None:
         if text not in self.notices:
@@ -136,12 +128,3 @@ def figure_of_run(cell: Cell, run_id: str, run: RunResult, failure: CellFailure 
         loss=run.loss,
         why=next((code for code in run.why if code != _AT_EXPECTED), None),
     )
-
-
-def _with_expectation(started: Started, preset: Preset | None, variant: Variant) -> Started:
-    plan = started.plan
-    if preset is None or not plan.has_documented_transactions:
-        return started
-    variant = variant.over_ip(started.ip_version)
-    expectation = find_expectation(preset, plan.settings, plan.workload, variant=variant)
-    return replace(started, expectation=limit_expectation(expectation, plan.rate_bit_s))

@@ -16,11 +16,10 @@ from ...engine.results.run_log import new_run_id
 from ...mesh.events import CellFailure
 from ...mesh.figures import CellFigure, MeshMatrix
 from ...mesh.plan import GROUP_PREFIX, Cell, Host, MeshMode, MeshPlan
-from ...presets.auto_select import AUTO
 from ...presets.catalog import Catalog
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..session.run_spec import Judging
+from ..session.run_spec import Judging, find_preset
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +91,7 @@ class MeshSpec:
 
     def judging(self, catalog: Catalog) -> Judging:
         """Return the preset and the pass mark for its cells. Raises UnknownPreset."""
-        preset = self.plan.preset and (catalog if self.plan.preset == AUTO else catalog.find(self.plan.preset))
-        return Judging(preset or None, self.variant, self.pass_percent)
+        return Judging(find_preset(self.plan.preset or None, catalog), self.variant, self.pass_percent)
 
     def begin(self, hosts: tuple[Host, ...]) -> "MeshSpec":
         """Return the mesh of these hosts as each session of it begins. Raises PlanError for too few."""

@@ -10,12 +10,14 @@ from ...engine.model.errors import LinkgaugeError, PeerError, PeerKeyRequired
 from ...engine.model.events import Event
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
+from ...engine.model.plan import Plan
 from ...engine.results.summary import Summary
-from ...presets.auto_select import PresetSelection
+from ...presets.auto_select import NO_PRESET, PresetSelection
+from ...presets.preset import Preset
 from ..kit.screens.base_screen import internal_error_text
 from ..readings.cockpit_snapshot import RunProblem
-from ..session.run_session import RunSession, StartRun
-from ..session.run_spec import RunSpec
+from ..session.run_session import RunSession
+from ..session.run_spec import Judging, RunSpec
 from .run_services import RunServices
 
 
@@ -97,18 +99,21 @@ async def query_far_end(services: RunServices, peer: Peer, post: PostMessage, *,
     post(FarAnswered(info, selection, problem))
 
 
-async def follow_run(start_run: StartRun, spec: RunSpec, post: PostMessage) -> None:
+async def follow_run(services: RunServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
     """Open a run, post its events until it ends, and release it.
 
     Posts RunOpened, an EventArrived for each event, and RunEnded. An error at any point posts StartFailed instead.
 
     Args:
-        start_run: Opens the run.
-        spec: The run to open.
+        services: Opens the run.
+        plan: The run's plan.
+        preset: The preset that the run is judged by.
+        peer: The far end.
         post: Called with each message, on the event loop.
     """
     try:
-        async with start_run(spec) as run:
+        judging = Judging(None if preset is NO_PRESET else preset, services.variant_of(preset.id))
+        async with services.start_run(RunSpec(plan, peer, judging)) as run:
             run.meter.has_traces = True
             post(RunOpened(run))
             async for event in run:

@@ -31,8 +31,7 @@ from ..readings.live_readings import LiveReadings
 from ..readings.setting_steps import load_plan
 from ..session.credentials import parse_pasted_key
 from ..session.preferences import Preferences
-from ..session.preset_choice import find_initial_preset
-from ..session.run_spec import Judging, RunSpec
+from ..session.run_spec import RunSpec, find_initial_preset
 from .background_tasks import (
     EventArrived,
     FarAnswered,
@@ -381,8 +380,7 @@ class CockpitScreen(SettingActions):
         state = self.state
         state.begin_run(plan)
         self.paint()
-        judging = Judging(state.preset, self._services.variant_of(state.preset.id))
-        run = follow_run(self._services.start_run, RunSpec(plan, state.peer, judging), self.post_message)
+        run = follow_run(self._services, plan, state.preset, state.peer, self.post_message)
         self.run_worker(run, group="run", exclusive=True, exit_on_error=False)
 
     def _refuse_if_busy(self, reason: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
 from ...engine.model.errors import PlanError, PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT, check_pass_percent
-from ..words.numbers import RateUnit
+from ..words.numbers import RateUnit, sanitize
 from ..words.parsing import DEFAULT_REFRESH_HZ, NEVER, check_refresh_hz, thin_after
 
 FILE_NAME: Final = "settings.toml"
@@ -69,6 +69,17 @@ def read_preferences(folder: Path) -> LoadedPreferences:
         why = getattr(error, "strerror", None) or f"it is not TOML: {error}"
         return LoadedPreferences(Preferences(), (f"{path}: {why}; the defaults are used",))
     return _validate(values, path)
+
+
+def read_pass_mark(folder: Path, report: Callable[[str], object]) -> float:
+    """Return the pass mark, which the app uses too; report it if it is not the default, and wrong values."""
+    loaded = read_preferences(folder)
+    for problem in loaded.problems:
+        report(sanitize(problem))
+    pass_mark = loaded.preferences.pass_mark
+    if pass_mark != DEFAULT_PASS_PERCENT:
+        report(f"pass mark {pass_mark:g} % from {folder / FILE_NAME}; --pass-mark gives another")
+    return pass_mark
 
 
 def save_preferences(folder: Path, preferences: Preferences) -> Path | None:

@@ -16,10 +16,11 @@ from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, new_run_id
 from ...engine.results.run_result import RunResult
 from ...engine.results.summary import Summary
+from ...presets.diagnosis.evidence import link_evidence
 from ...presets.diagnosis.finding import Finding, finding_figures
-from ...presets.diagnosis.live import LiveDiagnosis
-from ...presets.verdict import LatencyLimit, Verdict, judge, limit_figures
-from .run_spec import Record
+from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
+from ...presets.verdict import Verdict, judge, limit_figures
+from .run_spec import Judging, Record
 
 _RANDOM: Final = random.Random()  # noqa: S311 (a name, not a secret; the kernel would be asked for each)
 _log = logging.getLogger(__name__)
@@ -85,39 +86,39 @@ class RunRecorder:
 
     def __init__(
         self,
-        diagnosis: LiveDiagnosis,
+        judging: Judging,
+        ip_version: int | None,
         *,
         log: RunLog | None,
-        preset_id: str | None,
         peer: str,
         record: Record,
-        latency_limit: LatencyLimit | None = None,
+        ceiling: CeilingLookup = no_ceiling,
     ) -> None:
         """Begin the run in the run log.
 
         Args:
-            diagnosis: The diagnosis, with the meter to feed; the verdict has its pass mark.
+            judging: What the run is compared with; its preset is chosen.
+            ip_version: The IP version of its connections; None if it is unknown.
             log: The run log to write to; None for a run that is not stored.
-            preset_id: The id of the preset that the run is judged by; None without one.
             peer: The far end, as text.
             record: Its names, and an id from `new_id`, or none for a new one.
-            latency_limit: What the latency under load may be; None without a limit.
+            ceiling: Looks up the rate that this machine reaches on loopback.
         """
+        preset = judging.chosen
         self.run_id = record.run_id or new_id()
-        self.diagnosis = diagnosis
+        self.meter = Meter()
+        self.diagnosis = LiveDiagnosis(
+            self.meter,
+            None if preset is None else link_evidence(preset, judging.variant.over_ip(ip_version)),
+            pass_percent=judging.pass_percent,
+            ceiling=ceiling,
+            without_target=judging.why,
+        )
         self.outcome: Outcome | None = None
-        self._log = log
-        self._preset_id = preset_id
-        self._record = record
-        self._latency_limit = latency_limit
+        self._log, self._judging, self._record = log, judging, record
         if log is not None:
-            log.begin(self.run_id, preset_id or "", peer, record.label, record.group)
-        _log.debug("run %s of %s against %s began", self.run_id, preset_id, peer)
-
-    @property
-    def meter(self) -> Meter:
-        """The meter of the run."""
-        return self.diagnosis.meter
+            log.begin(self.run_id, judging.preset_id or "", peer, record.label, record.group)
+        _log.debug("run %s of %s against %s began", self.run_id, judging.preset_id, peer)
 
     def finish(self, further: Mapping[str, Any] | None = None) -> Outcome:
         """Summarize and judge the run, and finish it in the run log. Flush the meter before.
@@ -125,8 +126,8 @@ class RunRecorder:
         Args:
             further: Members of the result beside those that every run has.
         """
-        summary = self.meter.summary()
-        verdict = judge(summary, pass_percent=self.diagnosis.pass_percent, limit=self._latency_limit)
+        summary, judging = self.meter.summary(), self._judging
+        verdict = judge(summary, pass_percent=judging.pass_percent, limit=judging.latency_limit)
         # A run that broke off did so for a reason that no finding names.
         findings = () if summary.end.reason.is_fault else self.diagnosis.final_findings
         self.outcome = Outcome.of(
@@ -134,10 +135,10 @@ class RunRecorder:
             verdict,
             findings,
             run_id=self.run_id,
-            preset=self._preset_id,
+            preset=judging.preset_id,
             label=self._record.label,
             group=self._record.group,
-            latency_limit=limit_figures(self._latency_limit),
+            latency_limit=limit_figures(judging.latency_limit),
             **(further or {}),
         )
         if self._log is not None:

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, Final
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
-from ...engine.model.events import Ended, EndText, Event, Expectation, Reason, RunEnd, Sampled
+from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
-from ...engine.near.base_run import ExpectationFinder, Run, no_expectation
+from ...engine.near.base_run import ExpectationFinder, Run
 from ...engine.near.ceiling import Ceiling, load_ceiling
 from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.near.path_mtu import measure_path_mtu
@@ -23,14 +23,11 @@ from ...engine.near.run import open_run
 from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_stream import end_line, event_lines
-from ...engine.results.meter import Interval, Meter
+from ...engine.results.meter import Interval
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import PrecisionFigures
 from ...engine.workloads.fastest_mode import ModeChooser
-from ...presets.diagnosis.evidence import link_evidence
-from ...presets.diagnosis.live import CeilingLookup, LiveDiagnosis, no_ceiling
-from ...presets.expectation import find_expectation, limit_expectation
-from ...presets.preset import Preset
+from ...presets.diagnosis.live import CeilingLookup, no_ceiling
 from .credentials import with_access
 from .run_recorder import Outcome, RunRecorder
 from .run_spec import RunSpec
@@ -58,43 +55,26 @@ async def open_run_session(
         PeerError: The far end cannot be reached or refuses.
         WorkerError: The worker processes do not start.
     """
-    plan, judging, csv = spec.plan, spec.judging, spec.outputs.csv
-    preset = judging.chosen
+    plan, csv = spec.plan, spec.outputs.csv
     async with AsyncExitStack() as stack:
         writer = None if csv is None else stack.enter_context(CsvWriter.append(csv))
         ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
         mode = await _choose_mode(plan, ceiling)
         far_end = far_end or await stack.enter_async_context(open_far_end(with_access(spec.peer)))
-        find_expected = no_expectation if preset is None else partial(_find_expected, spec, preset)
-        run = await stack.enter_async_context(_open_run(plan, far_end, find_expected, mode))
+        run = await stack.enter_async_context(_open_run(plan, far_end, partial(spec.judging.expect, plan), mode))
         session = RunSession(
             run,
             spec,
             far_end=far_end,
             log=log,
             writer=writer,
-            diagnosis=LiveDiagnosis(
-                Meter(),
-                None if preset is None else link_evidence(preset, judging.variant.over_ip(run.ip_version)),
-                pass_percent=judging.pass_percent,
-                ceiling=no_ceiling if spec.peer.is_loopback else _ceiling_lookup(mode or Mode.COPY, ceiling),
-                without_target=judging.why,
-            ),
+            ceiling=no_ceiling if spec.peer.is_loopback else _ceiling_lookup(mode or Mode.COPY, ceiling),
         )
         try:
             yield session
             await session.drain()
         finally:
             session.abandon()
-
-
-def _find_expected(spec: RunSpec, preset: Preset, settings: Settings, ip_version: int) -> Expectation:
-    """Return the rates to expect of a run while it has these settings."""
-    plan, variant = spec.plan, spec.judging.variant.over_ip(ip_version)
-    if not plan.has_documented_transactions:
-        return Expectation()
-    expectation = find_expectation(preset, settings, plan.workload, variant=variant)
-    return limit_expectation(expectation, plan.rate_bit_s) if spec.judging.is_rate_expected else expectation
 
 
 async def _choose_mode(plan: Plan, ceiling: Ceiling | None) -> Mode | None:
@@ -146,7 +126,7 @@ class RunSession:
         far_end: FarEnd,
         log: RunLog | None,
         writer: CsvWriter | None,
-        diagnosis: LiveDiagnosis,
+        ceiling: CeilingLookup,
     ) -> None:
         """Begin the run in the run log.
 
@@ -156,20 +136,20 @@ class RunSession:
             far_end: The far end, as it can be connected to once more.
             log: The run log to write to.
             writer: The CSV file to write to.
-            diagnosis: The diagnosis, with the meter to feed; the verdict has its pass mark.
+            ceiling: Looks up the rate that this machine reaches on loopback.
         """
         self._earlier_problem = None if log is None else log.problem
         self._recorder = RunRecorder(
-            diagnosis,
+            spec.judging,
+            run.ip_version,
             log=log,
-            preset_id=spec.judging.preset_id,
             peer=spec.peer.host if spec.peer.is_loopback else str(spec.peer),
             record=spec.record,
-            latency_limit=spec.judging.latency_limit,
+            ceiling=ceiling,
         )
         self.run_id = self._recorder.run_id
-        self.diagnosis = diagnosis
-        self.meter = diagnosis.meter
+        self.diagnosis = self._recorder.diagnosis
+        self.meter = self._recorder.meter
         self.intervals: list[Interval] = []
         self._run = run
         self._far_end = far_end

@@ -1,19 +1,33 @@
 """What a run is asked to be: the test, the far end, how it is judged, its record and its outputs.
 
 A command, a screen and a watch make a `RunSpec`. Everything below them takes it, and none copies its fields.
+`complete_spec` adds what depends on the far end: the preset that fits both ends' interfaces, and the rate of
+datagrams.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
+from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import UsageError
+from ...engine.model.events import Expectation
+from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
-from ...engine.model.plan import Plan
+from ...engine.model.plan import Plan, Settings
+from ...engine.near.connect import FarEnd, query_ends
+from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection, select_preset
 from ...presets.catalog import Catalog
+from ...presets.expectation import check_variant, find_expectation, limit_expectation
 from ...presets.preset import Preset
-from ...presets.sending_rate import SendingRate
+from ...presets.sending_rate import SendingRate, choose_rate
 from ...presets.verdict import DEFAULT_PASS_PERCENT, LatencyLimit
 from ...presets.wire import DEFAULT_VARIANT, Variant
+from .credentials import with_access
+
+_LOOPBACK_NIC: Final = NicInfo("lo", "loopback")
+_LOOPBACK_PRESET: Final = "loopback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +56,22 @@ class Judging:
     def preset_id(self) -> str | None:
         """The id of that preset."""
         return None if self.chosen is None else self.chosen.id
+
+    def check_link_options(self) -> None:
+        """Raise UsageError for link options without a preset, PlanError for impossible ones."""
+        if self.preset is None and self.variant != DEFAULT_VARIANT:
+            words = self.variant.description
+            raise UsageError(f"link options ({words}) need a preset; give --preset auto, or a preset's id")
+        if self.chosen is not None:
+            check_variant(self.chosen, self.variant)
+
+    def expect(self, plan: Plan, settings: Settings, *, ip_version: int | None) -> Expectation:
+        """Return the rates to expect of a run of a plan while it has these settings; None is an unknown version."""
+        preset = self.chosen
+        if preset is None or not plan.has_documented_transactions:
+            return Expectation()
+        found = find_expectation(preset, settings, plan.workload, variant=self.variant, ip_version=ip_version)
+        return limit_expectation(found, plan.rate_bit_s) if self.is_rate_expected else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +138,83 @@ class RunSpec:
     def with_notices(self, *notices: str) -> "RunSpec":
         """Return the same run with further notices from before it."""
         return replace(self, record=replace(self.record, notices=(*self.record.notices, *notices)))
+
+
+def find_preset(preset_id: str | None, catalog: Catalog) -> Preset | Catalog | None:
+    """Return the preset of an id; for `auto` the catalog, for `complete_spec` later. Raises UnknownPreset."""
+    if preset_id is None:
+        return None
+    return catalog if preset_id == AUTO else catalog.find(preset_id)
+
+
+def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> PresetSelection:
+    """Return the preset that the app opens with. Raises UnknownPreset.
+
+    Without an id, and for `auto`, the link to a remote host is not known before the host answers: NO_PRESET.
+    """
+    if preset_id not in {None, AUTO}:
+        return PresetSelection(catalog.find(preset_id or ""), "")
+    return PresetSelection(catalog.find(_LOOPBACK_PRESET) if peer.is_loopback else NO_PRESET, "")
+
+
+async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | None) -> PresetSelection:
+    """Return the preset for the link to a peer, after a query of both ends' interfaces.
+
+    Raises PeerError if the peer does not answer, and PlanError if the line rate must be given.
+    """
+    # The far end is not started yet, and will use the same interface.
+    if isinstance(peer, Peer) and peer.is_loopback:
+        return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, line_rate_bit_s=line_rate_bit_s)
+    ends = await query_ends(with_access(peer) if isinstance(peer, Peer) else peer)
+    is_far_unknown = isinstance(peer, Peer) and why_unavailable(peer, Feature.FAR_HOST) is not None
+    return select_preset(
+        catalog,
+        ends.near.nic,
+        ends.far.nic,
+        line_rate_bit_s=line_rate_bit_s,
+        is_far_unknown=is_far_unknown,
+    )
+
+
+async def complete_spec(spec: RunSpec, far: FarEnd) -> RunSpec:
+    """Return a run with its preset and its rate of datagrams, and with notices about what was not typed.
+
+    From a catalog it takes the preset that fits the interfaces of both ends. A search has its rate already.
+
+    Raises:
+        PeerError: The peer does not answer.
+        PlanError: The line rate must be given, the link cannot have the link options, or no rate is expected.
+    """
+    if isinstance(spec.judging.preset, Catalog):
+        spec = _with_selection(
+            spec, await pick_preset(spec.judging.preset, far, spec.judging.variant.line_rate_bit_s)
+        )
+    return await _with_sending_rate(spec, far)
+
+
+def _with_selection(spec: RunSpec, selection: PresetSelection) -> RunSpec:
+    """Return a run with the preset that was selected for it, and the reason as a notice."""
+    variant = spec.judging.variant
+    adapted = selection.adapt(variant)
+    notices = [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
+    if selection.has_line:
+        check_variant(selection.preset, adapted)
+    elif unused := replace(variant, line_rate_bit_s=None).description:  # the warnings cover the line rate
+        notices.append(f"{unused}: not used, {selection.preset.id} has no line")
+    judging = replace(spec.judging, preset=selection.preset, variant=adapted)
+    return replace(spec, judging=judging).with_notices(*notices)
+
+
+async def _with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
+    """Return a run of datagrams with its rate. The expected one depends on the IP version of a connection."""
+    plan, rate, judging = spec.plan, spec.sending_rate, spec.judging
+    if not plan.workload.is_datagram or plan.settings.searches_rate:
+        return spec
+    is_expected = judging.chosen is not None and (rate is None or rate == "expected")
+    # A far end that is not started yet has no connection, and loopback the default version.
+    is_known = is_expected and not (isinstance(far, Peer) and far.is_loopback)
+    ends = await query_ends(with_access(far) if isinstance(far, Peer) else far) if is_known else None
+    find = partial(judging.expect, plan, ip_version=None if ends is None else ends.ip_version)
+    settings, notice = choose_rate(plan.settings, rate, find, judging.preset_id)
+    paced = replace(spec, plan=replace(plan, settings=settings))
+    return paced.with_notices(notice) if notice else paced

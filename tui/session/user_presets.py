@@ -5,6 +5,7 @@ Reading them must not import the run log, which takes long to load: what only `m
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def load_presets() -> Catalog:
-    """Return linkgauge's presets and the user's. Its `problems` name what could not be used of the user's files."""
-    return load_catalog([presets_dir()])
+def load_presets(report: Callable[[str], object] = lambda _line: None) -> Catalog:
+    """Return linkgauge's presets and the user's; `report` gets a line for each problem of the user's files."""
+    catalog = load_catalog([presets_dir()])
+    for line in problem_lines(catalog):
+        report(line)
+    return catalog
 
 
 def problem_lines(catalog: Catalog) -> list[str]:

@@ -21,6 +21,7 @@ from ...engine.results.confidence import SERIES_INTERVAL_NS
 from ...engine.results.meter import replay
 from ...engine.results.run_log import RunLog, RunRecord, new_run_id
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
+from ...presets.auto_select import NO_PRESET
 from ...presets.catalog import Catalog
 from ...presets.preset import DocumentSweep, Preset
 from ...presets.wire import DEFAULT_VARIANT, Variant
@@ -230,7 +231,8 @@ class StoredSweeps:
         self, sweep: Sweep, point: SweepPoint, preset: Preset | None, peer: Peer
     ) -> AbstractAsyncContextManager[RunSession]:
         """Return the context of a point's run."""
-        judging = Judging(preset, self._variants.get(sweep.group, DEFAULT_VARIANT))
+        variant = self._variants.get(sweep.group, DEFAULT_VARIANT)
+        judging = Judging(None if preset is NO_PRESET else preset, variant)
         return self._start_run(RunSpec(point.to_plan(sweep.base), peer, judging, Record(group=sweep.group)))
 
     def write_report(self, sweep: Sweep, path: Path) -> Path:

@@ -14,7 +14,7 @@ from textual.content import Content
 
 from ...engine.model.plan import SECOND_NS
 from ...watch.events import CheckEnded, CheckResult, CheckVerdict, Metric
-from ...watch.peer_status import PeerStatus
+from ...watch.watch_state import PeerStatus
 from ..kit.drawing.canvas import EIGHTHS, to_eighths
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
 from .watch_view import PeerRow, PeerState, state_of

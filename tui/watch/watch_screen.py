@@ -5,9 +5,9 @@ It is drawn each second, because it shows times, and soon after an event.
 
 import time
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
 from textual import on
@@ -21,7 +21,6 @@ from textual.widgets import Static
 
 from ...engine.model.errors import LinkgaugeError
 from ...watch.events import WatchEvent
-from ...watch.peer_status import PeerStatus
 from ...watch.watch_plan import WatchPlan
 from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.screens.export import prompt_export
@@ -33,6 +32,12 @@ from .peer_table import PeerTable
 from .watch_lines import head_line, peer_lines, status_line
 from .watch_view import WatchEventLine, WatchEventLines, WatchView, watch_view
 from .watch_words import at_words
+
+if TYPE_CHECKING:
+    from .running.followed_watch import FollowedWatch
+    from .running.watch_session import WatchSession
+
+    Watch = WatchSession | FollowedWatch
 
 _EVENT_MARKS: Final = {"plain": "·", "good": "·", "warning": "▲", "bad": "✗", "change": "◆"}
 _FRAME_LINES: Final = 3  # head, status, footer
@@ -67,49 +72,11 @@ class WatchLog(LogView[WatchEventLine]):
         )
 
 
-class WatchHandle(Protocol):
-    """A watch as its screen sees it: a session of this process, or the watch of another process."""
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether another process carries the watch out, and this one only shows it."""
-        ...
-
-    @property
-    def plan(self) -> WatchPlan:
-        """The newest plan."""
-        ...
-
-    @property
-    def statuses(self) -> Mapping[str, PeerStatus]:
-        """What is known of each peer, in the plan's order."""
-        ...
-
-    def __aiter__(self) -> AsyncIterator[WatchEvent]:
-        """Iterate over the events, each once the journal has it. Raises LinkgaugeError.
-
-        `WatchEnded` comes last, unless the watch is elsewhere: then the events end after `stop`.
-        """
-        ...
-
-    def check_now(self, name: str) -> None:
-        """Make a test of this peer due now."""
-        ...
-
-    def reload(self, plan: WatchPlan) -> None:
-        """Watch by another plan from now on."""
-        ...
-
-    def stop(self) -> None:
-        """End the watch in order, the test that runs first; a second call changes nothing. `WatchEnded` comes."""
-        ...
-
-
 class WatchScreen(ProgressScreen):
     """One watch, until it has ended.
 
     Args:
-        session: The watch. Only this screen iterates over it.
+        session: The watch, of this process or of another one. Only this screen iterates over it.
         services: The run log and export.
         read_plan: Reads the file of the watch again, in a thread, and raises LinkgaugeError; None without a file.
         clock: Returns seconds since 1970, UTC.
@@ -144,7 +111,7 @@ class WatchScreen(ProgressScreen):
 
     def __init__(
         self,
-        session: WatchHandle,
+        session: "Watch",
         services: StoredServices,
         *,
         read_plan: Callable[[], WatchPlan] | None = None,

@@ -19,8 +19,8 @@ from ...watch.events import (
     SkipReason,
     WatchEvent,
 )
-from ...watch.peer_status import PeerStatus
 from ...watch.watch_plan import WatchedPeer, WatchPlan
+from ...watch.watch_state import PeerStatus
 from .watch_words import EventTone, event_tone, event_words
 
 _MAX_EVENTS: Final = 500

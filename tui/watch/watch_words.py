@@ -31,8 +31,8 @@ from ...watch.events import (
     WatchNotice,
     WatchStarted,
 )
-from ...watch.peer_status import PeerStatus
 from ...watch.watch_plan import WatchedPeer, WatchPlan
+from ...watch.watch_state import PeerStatus
 from ..words import numbers
 
 METRIC_NAMES: Final = {

@@ -54,11 +54,6 @@ class Admission:
         self._numbers = count(1)
 
     @property
-    def client_count(self) -> int:
-        """The number of clients."""
-        return len(self._clients)
-
-    @property
     def admitted_clients(self) -> tuple[AdmittedClient, ...]:
         """The clients, in order of their admission."""
         return tuple(self._clients.values())

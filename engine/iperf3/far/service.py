@@ -18,7 +18,7 @@ from ...far.client_service import carry_out, choose_mode
 from ...far.clients.admitted_client import AdmittedClient
 from ...far.clients.turns import Turn
 from ...far.endpoint import Endpoint
-from ...far.status import LogEntry
+from ...far.status import LogEntry, rejection
 from ...far.unproved_connections import UnprovedConnection
 from ...host.description import describe_host
 from ...host.event_loop import read_exactly
@@ -163,12 +163,12 @@ class Iperf3Service:
             self._log(LogEntry("refused", f"rejected: {refusal}", client=client, limit=None))
             await channel.send_error(refusal.number, refusal.system_errno)
         except RequestDeclined as error:
-            self._log_declined(error, client)
+            self._log(rejection(client, error))
             await _decline(channel, number_of(error, parameters))
         except ConnectionClosed as error:
-            self._log(LogEntry("dropped", f"rejected: {error}", client=client))
+            self._log(rejection(client, error))
         except LinkgaugeError as error:
-            self._log(LogEntry("dropped", f"rejected: {error}", client=client))
+            self._log(rejection(client, error))
             await channel.send_error(ErrorNumber.PARAMETERS)
         except (OSError, MemoryError) as error:
             system_errno = (error.errno or 0) if isinstance(error, OSError) else errno.ENOMEM
@@ -256,11 +256,6 @@ class Iperf3Service:
     def _open_streams(self, test: ClientTest) -> contextlib.AbstractAsyncContextManager[None]:
         """Return the turn that a test needs to open its streams: only one of UDP at each address."""
         return self._hellos.take_turn(test.client, test) if test.has_datagrams else contextlib.nullcontext()
-
-    def _log_declined(self, error: RequestDeclined, client: str) -> None:
-        limit = getattr(error, "limit", None)
-        text = getattr(error, "operator_text", str(error))
-        self._log(LogEntry("refused", f"rejected: {text}", client=client, limit=limit))
 
 
 async def _decline(channel: Iperf3Channel, number: ErrorNumber | None) -> None:

@@ -131,7 +131,7 @@ async def test_one_that_waits_and_leaves_gives_its_place_to_the_next() -> None:
     ):
         await until_payload(beside)
         leaving = asyncio.create_task(events_of(patient, Peer(*endpoint.address)))
-        await until(lambda: endpoint.admission.client_count == 2)
+        await until(lambda: len(endpoint.admission.admitted_clients) == 2)
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
         waiting = asyncio.create_task(events_of(patient, Peer(*endpoint.address)))

@@ -134,7 +134,7 @@ async def test_blocks_and_requests_take_no_memory_before_the_first_data_connecti
                 workers = workers_of(os.getpid())
                 assert len(workers) == 8
                 assert private_bytes(workers) < 8 * MAX_BLOCK_BYTES // 2
-            await until(lambda: not endpoint.admission.client_count)
+            await until(lambda: not endpoint.admission.admitted_clients)
 
 
 async def test_the_memory_of_a_run_is_free_again_for_the_next_one() -> None:
@@ -149,7 +149,7 @@ async def test_the_memory_of_a_run_is_free_again_for_the_next_one() -> None:
                     raise AssertionError("the run must not start")
             first.stop()
             assert [event async for event in first]
-        await until(lambda: not endpoint.admission.client_count)
+        await until(lambda: not endpoint.admission.admitted_clients)
         async with open_run(replace(plan, duration_ns=SECOND_NS // 2), peer) as run:
             assert [event async for event in run]
 

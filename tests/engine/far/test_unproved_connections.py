@@ -245,7 +245,7 @@ async def test_strangers_of_many_addresses_take_no_room_from_the_data_connection
 
         async def come(number: int) -> None:
             for turn in itertools.count():
-                if not endpoint.admission.client_count:  # the client itself was a stranger until now
+                if not endpoint.admission.admitted_clients:  # the client itself was a stranger until now
                     await asyncio.sleep(0)
                     continue
                 place = f"127.0.{10 + number}.{turn % 20 + 1}"

@@ -109,10 +109,10 @@ def test_clients_are_counted_in_all_and_by_address_and_leave_again() -> None:
         with admission.admit("b"):
             with pytest.raises(LimitReached, match=r"maximum of clients.*clients is 3"):
                 admission.admit("c").__enter__()
-            assert admission.client_count == 3
-    assert admission.client_count == 0
+            assert len(admission.admitted_clients) == 3
+    assert len(admission.admitted_clients) == 0
     with admission.admit("a"):
-        assert admission.client_count == 1
+        assert len(admission.admitted_clients) == 1
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_clients_of_one_ipv6_network_count_as_one_address(first: str, second: st
                 admission.admit(second).__enter__()
         else:
             with admission.admit(second):
-                assert admission.client_count == 2
+                assert len(admission.admitted_clients) == 2
 
 
 def test_memory_and_samples_of_all_clients_count_together() -> None:

@@ -99,7 +99,7 @@ async def test_loopback_carries_its_own_mtu_in_both_directions(host: str) -> Non
         assert {each.datagram_bytes for each in path.directions} == {65_507 if host == "127.0.0.1" else 65_488}
         assert not path.has_black_hole
         async with asyncio.timeout(20):
-            while endpoint.admission.client_count:  # noqa: ASYNC110 - only looking tells
+            while endpoint.admission.admitted_clients:  # noqa: ASYNC110 - only looking tells
                 await asyncio.sleep(0.01)
     assert not [line for line in lines if "rejected" in line]
 

@@ -24,6 +24,17 @@ from linkgauge.tui.cli.termination import (
 )
 
 
+class Run:
+    """A run that remembers its stop."""
+
+    def __init__(self) -> None:
+        self.stops: list[tuple[Reason, str]] = []
+
+    def stop(self, reason: Reason, detail: str = "") -> None:
+        """Remember the reason."""
+        self.stops.append((reason, detail))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_reaches_the_handler_in_the_loop(number: signal.Signals) -> None:
     """And none is handled afterwards."""
@@ -55,29 +66,39 @@ async def test_a_signal_that_was_ignored_stays_so_but_for_the_hang_up_of_a_scree
 
 async def test_the_first_signal_stops_the_run_and_the_second_cancels_the_task() -> None:
     """The reason names the signal."""
-    stops: list[tuple[Reason, str]] = []
+    run = Run()
 
-    async def work() -> None:
-        stopper = RunStopper()
-        stopper.stop_run = lambda *why: stops.append(why)
+    stopper = RunStopper()
+    with stopper.in_force():
+        stopper.stop = run.stop
         stopper.receive(signal.SIGTERM)
         stopper.receive(signal.SIGTERM)
         await asyncio.Event().wait()
-
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.create_task(work())
-    assert stops == [(Reason.INTERRUPTED, "interrupted by SIGTERM")]
+    assert (stopper.first, stopper.received) == (signal.SIGTERM, 2)
+    assert run.stops == [(Reason.INTERRUPTED, "interrupted by SIGTERM")]
 
 
 async def test_a_signal_before_any_run_cancels_the_task() -> None:
     """There is nothing to stop in order."""
+    stopper = RunStopper()
+    with stopper.in_force():
+        stopper.receive(signal.SIGINT)
+        await asyncio.Event().wait()
+    assert stopper.first is signal.SIGINT
+
+
+async def test_a_cancellation_without_a_signal_goes_on() -> None:
+    """Another task may end this one."""
 
     async def work() -> None:
-        RunStopper().receive(signal.SIGINT)
-        await asyncio.Event().wait()
+        with RunStopper().in_force():
+            await asyncio.Event().wait()
 
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.create_task(work())
+        await task
 
 
 @pytest.mark.parametrize(

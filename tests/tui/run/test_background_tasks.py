@@ -16,7 +16,6 @@ from linkgauge.tui.run.background_tasks import (
     follow_run,
     query_far_end,
 )
-from linkgauge.tui.session.run_spec import Judging, RunSpec
 from textual.message import Message
 
 FAR = Peer("db-02")
@@ -37,7 +36,7 @@ async def test_a_run_posts_its_events_between_its_opening_and_its_end(world: Any
         messages.append(message)
 
     world.on_start = run_and_end
-    await follow_run(world.start_run, RunSpec(Plan(), FAR, Judging(preset)), post)
+    await follow_run(world, Plan(), preset, FAR, post)
     first, *events, last = messages
     assert isinstance(first, RunOpened)
     assert isinstance(last, RunEnded)
@@ -49,7 +48,7 @@ async def test_a_refused_run_posts_only_its_failure(world: Any) -> None:
     """No error leaves the task."""
     world.refusal = PeerUnreachable("db-02:5820 refused the connection")
     messages: list[Any] = []
-    await follow_run(world.start_run, RunSpec(Plan(), FAR), messages.append)
+    await follow_run(world, Plan(), world.catalog.find("10gbe-fd-1500"), FAR, messages.append)
     (failure,) = messages
     assert isinstance(failure, StartFailed)
     assert "refused the connection" in failure.problem.text
@@ -58,9 +57,9 @@ async def test_a_refused_run_posts_only_its_failure(world: Any) -> None:
 async def test_a_query_posts_an_answer_or_a_failure(world: Any) -> None:
     """One message each."""
     messages: list[Message] = []
-    await query_far_end(world.services(), FAR, messages.append)
+    await query_far_end(world, FAR, messages.append)
     world.refusal = PeerUnreachable("db-02:5820 cannot be reached")
-    await query_far_end(world.services(), FAR, messages.append)
+    await query_far_end(world, FAR, messages.append)
     assert [type(message) for message in messages] == [FarAnswered, StartFailed]
 
 

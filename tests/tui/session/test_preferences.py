@@ -8,6 +8,7 @@ from linkgauge.tui.session.preferences import (
     FILE_NAME,
     NO_SAVED_PREFERENCES,
     Preferences,
+    read_pass_mark,
     read_preferences,
     save_preferences,
 )
@@ -85,3 +86,12 @@ def test_a_failed_save_is_reported_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("")
     with pytest.raises(PreferencesNotSaved, match=r"config/settings.toml: .*(exists|directory)"):
         save_preferences(tmp_path / "config", SET)
+
+
+def test_a_check_uses_the_saved_pass_mark_and_says_so(tmp_path: Path) -> None:
+    """So the app and a script say the same of a link; the usual mark is no news."""
+    reports: list[str] = []
+    assert (read_pass_mark(tmp_path, reports.append), reports) == (95.0, [])
+    save_preferences(tmp_path, SET)
+    assert read_pass_mark(tmp_path, reports.append) == 90.0
+    assert reports == [f"pass mark 90 % from {tmp_path / FILE_NAME}; --pass-mark gives another"]

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 from linkgauge.engine.model.events import Ended, EndText, Reason, Sampled
-from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
-from linkgauge.presets.diagnosis.live import LiveDiagnosis
 from linkgauge.tui.session.run_recorder import RunRecorder
-from linkgauge.tui.session.run_spec import Record
+from linkgauge.tui.session.run_spec import Judging, Record
 
 from ..scripted_mesh import run_events
 
@@ -15,7 +13,7 @@ from ..scripted_mesh import run_events
 def recorder(log: RunLog | None) -> RunRecorder:
     """Return a recorder of a run of a group."""
     record = Record(label="one", group="many")
-    return RunRecorder(LiveDiagnosis(Meter()), log=log, preset_id=None, peer="db-02", record=record)
+    return RunRecorder(Judging(), None, log=log, peer="db-02", record=record)
 
 
 def test_a_run_that_comes_whole_is_in_the_log_like_one_that_came_event_by_event(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.session.user_presets import load_presets
 
 DEADLINE_S = 40.0
 RUN_ID = "20261121-014629-7f3a"
@@ -152,3 +153,16 @@ def test_a_directory_that_cannot_be_created_exits_3(world: Any, tmp_path: Path, 
     done = cli("presets", "new", "uplink", "--from-run", RUN_ID)
     assert (done.returncode, done.stdout) == (3, "")
     assert str(tmp_path / "config") in done.stderr
+
+
+def test_a_file_of_presets_that_cannot_be_read_is_reported_and_keeps_no_other_from_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line for each problem."""
+    monkeypatch.setenv("LINKGAUGE_CONFIG_DIR", str(tmp_path))
+    (tmp_path / "presets").mkdir()
+    (tmp_path / "presets" / "mine.toml").write_text("[[preset")
+    reports: list[str] = []
+    assert load_presets(reports.append).find("gbe-fd-1500")
+    assert len(reports) == 1
+    assert "mine.toml" in reports[0]

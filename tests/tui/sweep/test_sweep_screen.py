@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from linkgauge.tui.app.far_end_keeper import FarEndKeeper
 from linkgauge.tui.cli.terminal_app import AppBackend
 from linkgauge.tui.kit.screens.prompts import TextPrompt
 from linkgauge.tui.kit.widgets.typed_input import TextField
+from linkgauge.tui.run.run_services import RunServices
 from linkgauge.tui.session.run_spec import Judging, RunSpec
 from linkgauge.tui.sweep.sweep_form import SweepForm
 from linkgauge.tui.sweep.sweep_map import best_lines, failure_lines
@@ -45,7 +45,14 @@ async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]
             world = AppBackend(log, standing, [], picked, catalog)
             yield (
                 LinkgaugeApp(
-                    replace(world.services(), select_preset=None),
+                    RunServices(
+                        catalog=catalog,
+                        start_run=world.start_run,
+                        query_host_info=world.query_host_info,
+                        export=world.export,
+                        history=log,
+                        variant_of=world.variant_of,
+                    ),
                     RunSpec(Plan(duration_ns=SECOND_NS), LOOPBACK, Judging(picked.preset)),
                 ),
                 log,

@@ -7,7 +7,7 @@ import pytest
 from linkgauge.tui.watch.last_day import DaySlot, day_line, day_slots
 from linkgauge.tui.watch.watch_view import PeerRow, PeerState, watch_view
 from linkgauge.watch.events import CheckResult
-from linkgauge.watch.peer_status import PeerStatus
+from linkgauge.watch.watch_state import PeerStatus
 
 from ..example_watch import HOUR_S, NOW_S, below, ended, failed, fell, good, plan
 

@@ -14,7 +14,7 @@ from linkgauge.tui.watch.watch_view import (
     watch_view,
 )
 from linkgauge.watch.events import CheckBegan, CheckResult, Metric, ProbeEnded, WatchStarted
-from linkgauge.watch.peer_status import PeerStatus
+from linkgauge.watch.watch_state import PeerStatus
 
 from ..example_watch import (
     GIB,

@@ -9,7 +9,7 @@ from ...words.parsing import resolve_language
 from ..click_extension import argument, group, option
 from ..completion import complete_preset
 from ..options import PlanOptions, json_flag, lang_option
-from ..output import keep_log_off_screen
+from ..output import keep_log_off_screen, print_stderr
 from ..peer_options import PEER_HELP, FarEndOptions
 from ..web.browser_page import end_with_server, has_screen
 
@@ -51,15 +51,15 @@ def open_app(options: AppOptions) -> int:
 
         check, run = (shell_command("linkgauge", command, peer) for command in ("check", "run"))
         raise UsageError(f"the app needs a terminal; without one: {check}, or {run}")
-    from ...session.run_spec import Judging, Outputs, RunSpec
-    from ..preset_option import find_preset
+    from ...session.run_spec import Judging, Outputs, RunSpec, find_preset
+    from ...session.user_presets import load_presets
     from ..runners.run_test import run_test
 
     return run_test(
         RunSpec(
             plan,
             far_peer,
-            Judging(preset=find_preset(options.preset or "loopback")),
+            Judging(preset=find_preset(options.preset or "loopback", load_presets(print_stderr))),
             outputs=Outputs(as_json=options.as_json),
             sending_rate=rate,
         )

@@ -76,9 +76,9 @@ def lab(options: LabOptions) -> int:
     from ....engine.lab.link_lab import open_lab
     from ....engine.model.shared_key import KEY_VARIABLE
     from ....presets.lab_link import Faults, plan_lab_link
-    from ..preset_option import load_catalog_with_warnings
+    from ...session.user_presets import load_presets
 
-    link = plan_lab_link(load_catalog_with_warnings().find(options.preset), Faults(*astuple(options.faults)))
+    link = plan_lab_link(load_presets(print_stderr).find(options.preset), Faults(*astuple(options.faults)))
     options.check_exclusive()
     with open_lab(link) as opened_lab:
         print_stderr(_link_text(link, opened_lab.peer))

@@ -13,7 +13,7 @@ from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...words import parsing
 from ..click_extension import argument, group, option
 from ..options import SeriesOutputOptions, headless_flag
-from ..output import keep_log_off_screen
+from ..output import keep_log_off_screen, print_stderr
 from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
@@ -169,7 +169,8 @@ class MeshOptions:
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
         from ....presets.auto_select import AUTO
         from ...mesh.mesh_spec import MeshSpec, new_mesh_name
-        from ..preset_option import read_pass_mark
+        from ...session.preferences import read_pass_mark
+        from ...session.storage import config_dir
 
         preset = None if self.preset == _NO_PRESET else self.preset or AUTO
         if preset not in {None, AUTO}:
@@ -182,7 +183,7 @@ class MeshOptions:
             MeshPlan(new_mesh_name(), hosts, base, self.mode, self.seed, preset, source.port),
             source.scheduler,
             source.remote_python,
-            pass_percent=read_pass_mark(),
+            pass_percent=read_pass_mark(config_dir(), print_stderr),
             emulated=source.emulate(self.preset or AUTO),
         )
 
@@ -230,11 +231,11 @@ def mesh(options: MeshCommandOptions) -> int:
     pairs are measured again alone. Ctrl-C saves the results so far; --resume continues.
     """
     from ....presets.auto_select import AUTO
-    from ..preset_option import load_catalog_with_warnings
+    from ...session.user_presets import load_presets
     from ..runners.mesh_runner import MeshJob, is_over, run_mesh
 
     source, output, measured, hosts = options.source, options.output, options.mesh, options.hosts
-    outputs, catalog, is_resumed = output.to_outputs(), load_catalog_with_warnings(), source.resume is not None
+    outputs, catalog, is_resumed = output.to_outputs(), load_presets(print_stderr), source.resume is not None
     if source.local is not None and measured.preset in {None, AUTO}:
         measured = replace(measured, preset=_LAB_PRESET)
     if is_resumed:
@@ -248,16 +249,11 @@ def mesh(options: MeshCommandOptions) -> int:
         headless = ["--headless"] if options.headless else []
         further = [*source.arguments, *measured.arguments, *output.arguments, *headless]
         return run_local_mesh(catalog, spec.emulated, measured.preset or _NO_PRESET, further)
-    has_screen = not options.headless and _is_for_a_person(output)
-    if has_screen:
+    is_for_others = outputs.is_for_programs or outputs.csv or outputs.report
+    is_screen = not (options.headless or is_for_others) and has_screen()
+    if is_screen:
         keep_log_off_screen()
-    return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=has_screen))
-
-
-def _is_for_a_person(output: SeriesOutputOptions) -> bool:
-    """Return whether a user sits at the terminal, and neither a program nor a file gets the result."""
-    is_for_programs = output.as_json or output.as_json_stream or output.csv or output.report
-    return not is_for_programs and has_screen()
+    return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=is_screen))
 
 
 def _resumed(source: HostOptions, options: MeshOptions, words: tuple[str, ...]) -> "MeshSpec":

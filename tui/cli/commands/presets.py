@@ -32,10 +32,10 @@ class ListOptions:
 def list_presets(options: ListOptions) -> int:
     """List the presets with their expected rates (the default command)."""
     from ....presets.search import find_presets, unknown_link_hint
-    from ..preset_option import load_catalog_with_warnings
+    from ...session.user_presets import load_presets
 
     language, query = resolve_language(options.lang), " ".join(options.words)
-    presets = find_presets(load_catalog_with_warnings().presets, query, language)
+    presets = find_presets(load_presets(print_stderr).presets, query, language)
     if not presets:
         raise UsageError(
             f"no preset matches {query!r}; {unknown_link_hint(query) or f'{PROGRAM} presets lists all'}"
@@ -62,10 +62,10 @@ class ShowOptions:
 def show_preset(options: ShowOptions) -> int:
     """Show a preset: its link, its expected rates, the numbers of its document."""
     from ....presets.expectation import check_wire_model
-    from ..preset_option import load_catalog_with_warnings
+    from ...session.user_presets import load_presets
 
     language, variant = resolve_language(options.lang), options.link.to_variant()
-    catalog_preset = load_catalog_with_warnings().find(options.preset)
+    catalog_preset = load_presets(print_stderr).find(options.preset)
     check_wire_model(catalog_preset, variant)
     if options.as_json:
         from ....presets.expectation import preset_json

@@ -10,6 +10,7 @@ from ..click_extension import argument, group, option
 from ..completion import complete_test_preset
 from ..latency_options import LatencyOptions
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
+from ..output import print_stderr
 from ..peer_options import PEER_HELP, FarEndOptions, check_supported
 from ..turn_options import TurnOptions
 
@@ -35,8 +36,10 @@ class RunOptions:
             preset_id: the preset's id, `auto`, or None for a test without one.
             peer_text: the far end, as typed.
         """
-        from ...session.run_spec import Judging, RunSpec
-        from ..preset_option import check_link_options, find_preset, read_pass_mark
+        from ...session.preferences import read_pass_mark
+        from ...session.run_spec import Judging, RunSpec, find_preset
+        from ...session.storage import config_dir
+        from ...session.user_presets import load_presets
 
         peer, output = self.far_end.find_peer(peer_text), self.output
         plan, variant, rate = (
@@ -46,12 +49,14 @@ class RunOptions:
         )
         check_supported(plan, peer, rate)
         judging = Judging(
-            preset=find_preset(preset_id),
+            preset=None if preset_id is None else find_preset(preset_id, load_presets(print_stderr)),
             variant=variant,
-            pass_percent=read_pass_mark() if output.pass_mark is None else parsing.pass_percent(output.pass_mark),
+            pass_percent=read_pass_mark(config_dir(), print_stderr)
+            if output.pass_mark is None
+            else parsing.pass_percent(output.pass_mark),
             why=output.why or output.confirm,
         )
-        check_link_options(judging.preset, variant)
+        judging.check_link_options()
         return RunSpec(
             plan,
             peer,

@@ -7,6 +7,7 @@ from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
 from ..click_extension import argument, group, option
 from ..options import LinkOptions, SeriesOutputOptions, congestion_option
+from ..output import print_stderr
 from ..peer_options import PEER_HELP, FarEndOptions, check_supported
 from ..turn_options import TurnOptions
 
@@ -53,8 +54,8 @@ class SweepOptions:
 
     def define(self, catalog: "Catalog", peer: str) -> "tuple[Sweep, Preset | Catalog | None]":
         """Return the definition of a new sweep and its preset; for `auto` the catalog to choose from."""
+        from ...session.run_spec import find_preset
         from ...sweep.sweep_session import SweepRequest
-        from ..preset_option import find_preset
 
         request = SweepRequest(**{each.name: getattr(self, each.name) for each in fields(SweepRequest)})
         is_auto = find_preset(self.preset, catalog) is catalog
@@ -80,11 +81,11 @@ def sweep(options: SweepCommandOptions) -> int:
     Names the fastest settings, the smallest that are as fast, and the point beyond which larger values do not
     help; confidence intervals decide, not noise. Ctrl-C saves the results so far; --resume continues.
     """
-    from ...session.run_spec import Judging, RunSpec
-    from ..preset_option import check_link_options, find_preset, load_catalog_with_warnings
+    from ...session.run_spec import Judging, RunSpec, find_preset
+    from ...session.user_presets import load_presets
     from ..runners.sweep_runner import run_sweep
 
-    catalog, variant, peer = load_catalog_with_warnings(), options.link.to_variant(), options.peer
+    catalog, variant, peer = load_presets(print_stderr), options.link.to_variant(), options.peer
     outputs, resume = options.output.to_outputs(), options.sweep.resume
     if resume is not None:
         if options.sweep.has_axes or options.link != LinkOptions():
@@ -95,7 +96,7 @@ def sweep(options: SweepCommandOptions) -> int:
         if peer is None:
             raise UsageError("PEER is missing; give a host, or --resume GROUP")
         definition, preset = options.sweep.define(catalog, peer)
-        check_link_options(preset, variant)
+        Judging(preset, variant).check_link_options()
     definition = replace(definition, base=options.turn.apply_to(definition.base))
     far_peer = options.far_end.find_peer(definition.peer)
     for point in definition.points:

@@ -11,7 +11,7 @@ from ...words import parsing
 from ..click_extension import argument, flag, group, option
 from ..metrics_options import MetricsOptions
 from ..options import OUTPUT, TEST, PlanOptions, headless_flag
-from ..output import keep_log_off_screen
+from ..output import keep_log_off_screen, print_stderr
 from ..peer_options import FarEndOptions, check_supported
 from ..web.browser_page import end_with_server, has_screen
 
@@ -105,7 +105,7 @@ def watch(options: WatchCommandOptions) -> int:
     mark is repeated before it counts. State and results are in the run log: after a restart the watch goes on.
     Without a screen, SIGHUP reads the file again.
     """
-    from ..preset_option import load_catalog_with_warnings
+    from ...session.user_presets import load_presets
     from ..runners.watch_runner import WatchJob, run_watch
 
     if options.follow and (options.once or options.metrics != MetricsOptions()):
@@ -113,7 +113,7 @@ def watch(options: WatchCommandOptions) -> int:
             "--follow only shows a watch; --once and metrics are options of the one that carries it out"
         )
     publishing = options.metrics.to_plan()
-    catalog, file = load_catalog_with_warnings(), None
+    catalog, file = load_presets(print_stderr), None
     if (watched := read_target(options.target, catalog)) is None:
         watched = options.tested.to_plan(options.target, catalog)
     elif options.tested != TestedPeerOptions():

@@ -8,6 +8,7 @@ import click
 from ....engine.model.errors import PlanError, UsageError, require_extra
 from ...words import parsing
 from ..click_extension import argument, option
+from ..output import print_stderr
 
 DEFAULT_PORT: Final = 5880
 _MAX_SESSIONS: Final = 64
@@ -47,7 +48,7 @@ def web(options: WebOptions) -> int:
 
 def _check_words(program: Any, arguments: tuple[str, ...]) -> None:
     """Raise the error that every page would end with, before there is one."""
-    from ..preset_option import load_catalog_with_warnings
+    from ...session.user_presets import load_presets
     from .watch import read_target
 
     name, words = arguments[0], arguments[1:]
@@ -57,7 +58,7 @@ def _check_words(program: Any, arguments: tuple[str, ...]) -> None:
     if name != "watch":
         return
     given = {each for each in context.params if context.get_parameter_source(each).name == "COMMANDLINE"}
-    if given != {"target", "follow"} or read_target(context.params["target"], load_catalog_with_warnings()) is None:
+    if given != {"target", "follow"} or read_target(context.params["target"], load_presets(print_stderr)) is None:
         raise UsageError(
             "a watch is shown here and carried out elsewhere: linkgauge web -- watch FILE.toml --follow"
         )

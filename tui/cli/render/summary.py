@@ -8,11 +8,11 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ....engine.model.events import Started
 from ....engine.results.responsiveness.result import Responsiveness
 from ....engine.results.summary import Summary
 from ....presets.diagnosis.finding import Finding
-from ....presets.verdict import DEFAULT_PASS_PERCENT, Verdict
+from ....presets.verdict import DEFAULT_PASS_PERCENT
+from ...session.run_recorder import Outcome
 from ...words import numbers
 from ...words.datagram_results import capacity_texts, run_losses, udp_text
 from ...words.iperf3 import remote_name, source_texts, unseen_text
@@ -34,28 +34,15 @@ from .table import indented
 VERDICT_STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
 
 
-def summary_parts(
-    summary: Summary,
-    verdict: Verdict,
-    *,
-    preset_id: str | None,
-    started: Started | None,
-    pass_percent: float = DEFAULT_PASS_PERCENT,
-    findings: tuple[Finding, ...] = (),
-) -> Iterator[RenderableType]:
+def summary_parts(outcome: Outcome, pass_percent: float = DEFAULT_PASS_PERCENT) -> Iterator[RenderableType]:
     """Yield the parts of a summary: the evidence first, then the verdict, which stays above the next prompt.
 
-    Args:
-        summary: the summary of the run.
-        verdict: its verdict.
-        preset_id: the preset that the run was compared with, if any.
-        started: the event with the names of both ends; None if the run did not start.
-        pass_percent: the pass mark; a share just below it is written so that it looks short.
-        findings: why the run is not faster, the most important one first.
+    A share just below the pass mark is written so that it looks short.
     """
-    yield _test(summary, preset_id, started)
+    summary = outcome.summary
+    yield _test(outcome)
     yield Text()
-    queue_findings, findings = split_findings(findings)
+    queue_findings, findings = split_findings(outcome.findings)
     if summary.responsiveness is not None:
         yield from _responsiveness(summary.responsiveness, queue_findings)
         yield Text()
@@ -70,7 +57,7 @@ def summary_parts(
     if findings:
         yield findings_part(findings, findings_period(summary))
         yield Text()
-    first = headline(summary, verdict)
+    first = headline(summary, outcome.verdict)
     yield Text.assemble(
         (first.mark, VERDICT_STYLES[first.word] if first.is_regular else "bold red"), "  ", first.text
     )
@@ -119,10 +106,10 @@ def _responsiveness(result: Responsiveness, findings: tuple[Finding, ...]) -> It
         yield findings_part(findings, name="queue")
 
 
-def _test(summary: Summary, preset_id: str | None, started: Started | None) -> Padding:
-    grid = _grid()
-    if preset_id is not None or not summary.plan.has_phases:
-        grid.add_row("preset", preset_id or "none")
+def _test(outcome: Outcome) -> Padding:
+    grid, summary, started = _grid(), outcome.summary, outcome.started
+    if outcome.preset_id is not None or not summary.plan.has_phases:
+        grid.add_row("preset", outcome.preset_id or "none")
     if started is not None:
         grid.add_row("local", numbers.sanitize(started.near.hostname))
         grid.add_row("remote", remote_name(started.far, started.peer))

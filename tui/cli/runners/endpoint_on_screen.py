@@ -8,9 +8,8 @@ from ....engine.far.status import LogEntry
 from ....engine.host.event_loop import run
 from ...app.app import EndpointApp
 from ...endpoint.endpoint_log import EndpointLog
-from ...endpoint.endpoint_publication import EndpointPublication, announced_on_lan
-from ...endpoint.endpoint_setup import EndpointConfig, EndpointSetup, make_endpoint, prepare_endpoint
-from ...endpoint.iperf3_service import serve_iperf3
+from ...endpoint.endpoint_publication import announced_on_lan
+from ...endpoint.endpoint_setup import EndpointConfig, EndpointSetup, open_endpoint, prepare_endpoint
 from ...endpoint.served_endpoint import ServedEndpoint
 from ...session.preferences import read_preferences, save_preferences
 from ...session.storage import config_dir
@@ -26,16 +25,11 @@ def serve_on_screen(config: EndpointConfig) -> int:
 
 
 async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog) -> None:
-    publication = EndpointPublication(config.metrics, log.append_entry)
-    async with (
-        make_endpoint(config, setup, publication.log) as endpoint,
-        serve_iperf3(setup.iperf3, endpoint, gives_json=False),
-        publication.open(endpoint),
-    ):
+    async with open_endpoint(config, setup, log.append_entry) as (endpoint, metrics_url):
         served = ServedEndpoint(config, setup, endpoint, log)
         log.append_entry(LogEntry("listening", f"listening on {served.info.address}"))
-        if publication.url is not None:
-            log.append_entry(LogEntry("listening", f"metrics: {publication.url}"))
+        if metrics_url is not None:
+            log.append_entry(LogEntry("listening", f"metrics: {metrics_url}"))
         app = EndpointApp(
             served, loaded=read_preferences(config_dir()), save=partial(save_preferences, config_dir())
         )

@@ -25,17 +25,16 @@ from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.limits import limit_rules
 from ...endpoint.endpoint_log import log_text
-from ...endpoint.endpoint_publication import EndpointPublication, announced_on_lan
+from ...endpoint.endpoint_publication import announced_on_lan
 from ...endpoint.endpoint_setup import (
     EndpointConfig,
     EndpointSetup,
     LimitSources,
     drain,
-    make_endpoint,
+    open_endpoint,
     prepare_endpoint,
     reload,
 )
-from ...endpoint.iperf3_service import serve_iperf3
 from ...endpoint.key_file import saved_key
 from ...words import numbers
 from ..output import (
@@ -112,12 +111,7 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> 
 
 async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogSink, key_file: Path | None) -> None:
     manager = os.environ.pop("NOTIFY_SOCKET", None)
-    publication = EndpointPublication(config.metrics, log)
-    async with (
-        make_endpoint(config, setup, publication.log) as endpoint,
-        serve_iperf3(setup.iperf3, endpoint, gives_json=config.as_json),
-        publication.open(endpoint),
-    ):
+    async with open_endpoint(config, setup, log) as (endpoint, metrics_url):
 
         def reload_files() -> None:
             reload(config, setup, endpoint, log)
@@ -125,7 +119,7 @@ async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogS
 
         signals = _SignalReceiver(reload_files)
         with handle_signals(signals.receive):
-            _announce(config, endpoint.address, setup, key_file, publication.url)
+            _announce(config, endpoint.address, setup, key_file, metrics_url)
             announcement = setup.announcement(config.announce)
             async with announced_on_lan(announcement, setup.listener, log, is_bound=config.bind is not None):
                 notify_systemd("READY=1", manager)

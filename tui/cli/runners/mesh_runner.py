@@ -3,13 +3,11 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from ....engine.host.event_loop import run
-from ....engine.model.events import Reason
 from ....engine.results.run_log import RunLog
 from ....mesh.events import (
     CellBegan,
@@ -43,8 +41,8 @@ from ..output import (
     write_csv_file,
     write_in_background,
 )
-from ..termination import exit_status
-from .recording import Progress, error_lines, open_recording, stop_on_signal
+from ..termination import RunStopper, exit_status
+from .recording import error_lines, open_recording
 
 if TYPE_CHECKING:
     from ....mesh.reading import MeshComparison
@@ -79,26 +77,26 @@ def run_mesh(job: MeshJob) -> int:
         write_in_background()
     # A mesh goes on from its results: without them everything would be measured again.
     stored = open_recording(lambda: RunLog.open(open_data_dir())) if job.is_resumed else open_recording()
-    progress = _Progress(job)
+    progress, stopper = _Progress(job), RunStopper()
     with stored as log, error_lines(as_json_stream=job.outputs.as_json_stream):
         try:
             result = _stored_result(job, log)
             if result is None:
-                result = run(_measure(job, log, progress))
+                result = run(_measure(job, log, progress, stopper))
             if result is not None and log is not None:
                 result = replace(result, comparison=compare_with_previous(log, result.spec, result.matrix))
         finally:
             write_in_background()  # the terminal may have stopped
     if result is None:
         print_stderr("interrupted before anything was measured")
-        return exit_status(None, progress.signal_number)
+        return exit_status(None, stopper.first)
     if log is not None and not result.spec.is_over(result.matrix):
         rest = "slow cells again, alone" if result.matrix.is_complete else "missing cells"
         print_stderr(f"to measure the {rest}: {PROGRAM} mesh --resume {result.matrix.group}")
     _write_result(job, result)
     thin_old_runs()
     verdict = judge_mesh(result.matrix, result.findings, job.spec.pass_percent)
-    return exit_status(verdict, progress.signal_number)
+    return exit_status(verdict, stopper.first)
 
 
 def is_over(spec: MeshSpec) -> bool:
@@ -119,20 +117,22 @@ def _stored_result(job: MeshJob, log: RunLog | None) -> MeshResult | None:
     return MeshResult(job.spec, matrix, find_faults(matrix))
 
 
-async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> MeshResult | None:
+async def _measure(
+    job: MeshJob, log: RunLog | None, progress: "_Progress", stopper: RunStopper
+) -> MeshResult | None:
     """Measure until the last cell, or until a signal; return None if one came before the mesh began."""
-    with stop_on_signal(progress) as stopper:
-        async with open_mesh_session(job.spec, job.catalog, log) as session:
-            progress.begin(session)
-            stopper.stop_run = partial(_stop_mesh, session)
+    with stopper.in_force():
+        async with open_mesh_session(job.spec, job.catalog, log) as mesh:
+            progress.begin(mesh)
+            stopper.stop = lambda _reason, _detail: mesh.stop()
             if job.has_screen:
                 from ..terminal_app import run_mesh_screen
 
-                number = await run_mesh_screen(session, log, job.spec.pass_percent)
+                number = await run_mesh_screen(mesh, log, job.spec.pass_percent)
                 stopper.first = stopper.first or number
             else:
-                async for update in session:
-                    progress.print_update(update, session)
+                async for update in mesh:
+                    progress.print_update(update, mesh)
     session = progress.session
     if session is None:
         return None
@@ -140,11 +140,7 @@ async def _measure(job: MeshJob, log: RunLog | None, progress: "_Progress") -> M
     return MeshResult(session.spec, session.matrix, session.findings)
 
 
-def _stop_mesh(session: MeshSession, _reason: Reason, _detail: str) -> None:
-    session.stop()
-
-
-class _Progress(Progress):
+class _Progress:
     """The lines of a mesh in progress: on stderr, with `--json-stream` also on stdout."""
 
     def __init__(self, job: MeshJob) -> None:

@@ -1,23 +1,14 @@
-"""What commands that measure have in common: the run log, the lines of errors, and the end by a signal."""
+"""What commands that measure have in common: the run log, the lines of errors, and the end without a result."""
 
-import asyncio
-import signal
 from collections.abc import Callable, Container, Generator
 from contextlib import contextmanager
 
 from ....engine.model.errors import LinkgaugeError
-from ....engine.model.events import Reason
 from ....engine.results.json_stream import error_line
 from ....engine.results.run_log import RunLog
 from ...session.storage import open_run_log
 from ..output import emit_json_line, print_stderr
-from ..termination import RunStopper, exit_status, handle_signals, interruption
-
-
-class Progress:
-    """The base of what a command has measured so far. `signal_number` is the signal that ended it, if one did."""
-
-    signal_number: signal.Signals | None = None
+from ..termination import exit_status
 
 
 @contextmanager
@@ -47,22 +38,6 @@ def error_lines(*, as_json_stream: bool) -> Generator[None]:
         if as_json_stream:
             emit_json_line(error_line(str(error)))
         raise
-
-
-@contextmanager
-def stop_on_signal(
-    progress: Progress, explain: Callable[[signal.Signals], tuple[Reason, str]] = interruption
-) -> Generator[RunStopper]:
-    """Have signals end the context, the first one in order; `progress` then has it."""
-    stopper = RunStopper(explain)
-    with handle_signals(stopper.receive):
-        try:
-            yield stopper
-        except asyncio.CancelledError:
-            if not stopper.received:
-                raise
-        finally:
-            progress.signal_number = stopper.first
 
 
 def end_unmeasured(signal_number: int | None, *, as_json_stream: bool) -> int:

@@ -23,11 +23,10 @@ from ....presets.diagnosis.confirmation import (
     judge_experiment,
     nothing_to_confirm,
 )
-from ...session.preset_choice import choose_preset, with_sending_rate
 from ...session.pruning import thin_old_runs
 from ...session.run_recorder import Outcome
 from ...session.run_session import RunSession, open_run_session
-from ...session.run_spec import RunSpec
+from ...session.run_spec import RunSpec, complete_spec
 from ...words import numbers
 from ..live_line import LiveLine
 from ..output import (
@@ -39,19 +38,14 @@ from ..output import (
     write_in_background,
 )
 from ..render.summary import summary_parts
-from ..termination import (
-    RunStopper,
-    exit_status,
-    interruption,
-    run_exit_status,
-)
-from .recording import Progress, end_unmeasured, error_lines, open_recording, stop_on_signal
+from ..termination import RunStopper, exit_status, interruption, run_exit_status
+from .recording import end_unmeasured, error_lines, open_recording
 
 _GROUP_PREFIX: Final = "confirms-"  # and the id of the run with the finding
 
 
 @dataclass(slots=True)
-class _Progress(Progress):
+class _Progress:
     """The runs of a command: the test, and the confirmation of its limiting cause."""
 
     session: RunSession | None = None
@@ -83,9 +77,10 @@ def run_test(test: RunSpec) -> int:
     """Run a test, print its result and the result of a confirmation; return the exit status."""
     write_in_background()
     progress, as_json_stream = _Progress(), test.outputs.as_json_stream
+    stopper = RunStopper(partial(_explain_signal, is_endless=not test.plan.has_end))
     with open_recording(printed=progress.printed) as log, error_lines(as_json_stream=as_json_stream):
-        run(_carry_out(test, log, progress))
-    outcome, signal_number = progress.outcome, progress.signal_number
+        run(_carry_out(test, log, progress, stopper))
+    outcome, signal_number = progress.outcome, stopper.first
     if outcome is None:
         return end_unmeasured(signal_number, as_json_stream=as_json_stream)
     if log is not None and log.problem is None:
@@ -117,21 +112,12 @@ def _print_results(test: RunSpec, progress: _Progress, outcome: Outcome) -> None
 
 
 def _print_outcome(test: RunSpec, outcome: Outcome) -> None:
-    emit_rich(
-        *summary_parts(
-            outcome.summary,
-            outcome.verdict,
-            preset_id=outcome.preset_id,
-            started=outcome.started,
-            pass_percent=test.judging.pass_percent,
-            findings=outcome.findings,
-        )
-    )
+    emit_rich(*summary_parts(outcome, test.judging.pass_percent))
 
 
-async def _carry_out(test: RunSpec, log: RunLog | None, progress: _Progress) -> None:
+async def _carry_out(test: RunSpec, log: RunLog | None, progress: _Progress, stopper: RunStopper) -> None:
     """Carry out a test, and its confirmation. A signal ends them; `progress` has what there is by then."""
-    with stop_on_signal(progress, partial(_explain_signal, is_endless=not test.plan.has_end)) as stopper:
+    with stopper.in_force():
         async with ForkServerLease(), AsyncExitStack() as stack:
             far = None
             if test.peer.ssh is not None:  # before the live line: ssh may ask on the terminal
@@ -163,11 +149,11 @@ class _Runner:
         """Choose the preset and the rate, and run the test."""
         test, far = self._test, self._far or self._test.peer
         with LiveLine(test.plan, str(test.peer)) as live:
-            self._test = test = await with_sending_rate(await choose_preset(test, far), far)
+            self._test = test = await complete_spec(test, far)
             async with open_run_session(test, log=self._log, far_end=self._far) as session:
                 self._progress.session = session
                 await self._show(session, live)
-        self._stopper.stop_run = None
+        self._stopper.stop = None
 
     async def confirm(self) -> None:
         """Run the test once more with the option that tells most of the first finding."""
@@ -202,18 +188,17 @@ class _Runner:
             async with open_run_session(second, log=self._log, far_end=self._far) as session:
                 self._progress.second = session
                 await self._show(session, live)
-        self._stopper.stop_run = None
+        self._stopper.stop = None
         if session.outcome is None:
             return failed_confirmation(experiment, "nothing was measured")
         return judge_experiment(experiment, first.summary, session.outcome.summary, session.run_id)
 
     async def _show(self, session: RunSession, live: LiveLine) -> None:
         """Show the run's progress. Warnings are in the summary, but the user does not see them in JSON."""
-        self._stopper.stop_run = session.stop
+        self._stopper.stop = session.stop
         test, count = self._test, 0
         async for event in session:
-            for interval in session.intervals:
-                live.show_interval(interval, session.meter)
+            live.show_intervals(session.intervals, session.meter)
             if isinstance(event, Warned) and test.outputs.is_for_programs:
                 live.print_above(event.text)
             notices = session.notices[count:]

@@ -1,5 +1,6 @@
 """A check of a UDP rate by steps without the app: a run for each step, their table, and one verdict."""
 
+import signal
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,21 +25,20 @@ from ....presets.rate_steps import (
 )
 from ....presets.verdict import Verdict
 from ...session.credentials import with_access
-from ...session.preset_choice import choose_preset, with_sending_rate
 from ...session.pruning import thin_old_runs
 from ...session.run_recorder import Outcome
 from ...session.run_session import RunSession, open_run_session
-from ...session.run_spec import RunSpec
+from ...session.run_spec import RunSpec, complete_spec
 from ..live_line import LiveLine
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..render.rate_steps import step_line, step_parts
 from ..termination import RunStopper, exit_status, run_exit_status
-from .recording import Progress, end_unmeasured, error_lines, open_recording, stop_on_signal
+from .recording import end_unmeasured, error_lines, open_recording
 
 _GROUP_PREFIX: Final = "steps-"
 
 
-class _Steps(Progress):
+class _Steps:
     """The steps of a check so far, with the newest result and the first one that did not pass."""
 
     def __init__(self, goals: StepGoals) -> None:
@@ -69,20 +69,20 @@ class _Steps(Progress):
 def run_steps(test: RunSpec, goals: StepGoals) -> int:
     """Run a test at each step of its rate and print the result; return the exit status."""
     write_in_background()
-    progress = _Steps(goals)
+    progress, stopper = _Steps(goals), RunStopper()
     with open_recording() as log:
         try:
             with error_lines(as_json_stream=test.outputs.as_json_stream):
-                run(_run_steps(test, log, progress))
+                run(_run_steps(test, log, progress, stopper))
         except LinkgaugeError as error:
             if progress.newest is None:
                 raise
             print_stderr(str(error))
-    return _finish(test, progress)
+    return _finish(test, progress, stopper.first)
 
 
-def _finish(test: RunSpec, progress: _Steps) -> int:
-    outcome, number = progress.newest, progress.signal_number
+def _finish(test: RunSpec, progress: _Steps, number: signal.Signals | None) -> int:
+    outcome = progress.newest
     if outcome is None:
         return end_unmeasured(number, as_json_stream=test.outputs.as_json_stream)
     if test.outputs.as_json:
@@ -98,12 +98,12 @@ def _finish(test: RunSpec, progress: _Steps) -> int:
     return run_exit_status(replace(outcome.result, verdict=progress.verdict.word), is_judged=True)
 
 
-async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps) -> None:
-    with stop_on_signal(progress) as stopper:
+async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps, stopper: RunStopper) -> None:
+    with stopper.in_force():
         async with ForkServerLease(), open_far_end(with_access(test.peer)) as far, AsyncExitStack() as stack:
             # Not earlier: ssh may ask for something on the terminal while it connects.
             live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
-            spec = await with_sending_rate(await choose_preset(test, far), far)
+            spec = await complete_spec(test, far)
             for notice in spec.record.notices:
                 live.print_above(notice)
             runner = _StepRunner(spec, far, log, live)
@@ -140,9 +140,9 @@ class _StepRunner:
         settings = step_settings(plan.settings, percent)
         step = replace(self._test, plan=replace(plan, settings=settings))
         async with open_run_session(step, log=self._log, far_end=self._far) as session:
-            stopper.stop_run = session.stop
+            stopper.stop = session.stop
             await self._show(session, progress)
-        stopper.stop_run = None
+        stopper.stop = None
         if session.outcome is not None and settings.rate_bit_s is not None:
             self._live.print_above(step_line(progress.add_step(percent, settings.rate_bit_s, session.outcome)))
 
@@ -151,8 +151,7 @@ class _StepRunner:
         if has_lines and progress.newest is not None:  # the last of these lines has all steps
             emit_json_line(end_line(progress.newest.document, run_id=progress.newest.run_id))
         async for event in session:
-            for interval in session.intervals:
-                self._live.show_interval(interval, session.meter)
+            self._live.show_intervals(session.intervals, session.meter)
             if isinstance(event, Warned) and (has_lines or self._test.outputs.as_json):
                 self._live.print_above(event.text)
             for line in session.json_lines(event) if has_lines else ():

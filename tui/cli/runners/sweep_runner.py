@@ -13,10 +13,9 @@ from ....engine.results.run_log import RunLog
 from ....engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ....engine.workers.fork_client import ForkServerLease
 from ...session.credentials import with_access
-from ...session.preset_choice import choose_preset
 from ...session.pruning import thin_old_runs
 from ...session.run_session import RunSession, open_run_session
-from ...session.run_spec import Outputs, Record, RunSpec
+from ...session.run_spec import Outputs, Record, RunSpec, complete_spec
 from ...sweep.sweep_session import load_failures, load_results, missing_points, run_points, save_sweep
 from ...sweep.sweep_words import csv_rows, point_words, result_words, sweep_end_json, sweep_json, sweep_start_json
 from ...words import numbers
@@ -31,7 +30,7 @@ from ..output import (
     write_in_background,
 )
 from ..termination import PASS, RunStopper, exit_status
-from .recording import Progress, error_lines, open_recording, stop_on_signal
+from .recording import error_lines, open_recording
 
 
 def run_sweep(sweep: Sweep, spec: RunSpec) -> int:
@@ -43,14 +42,14 @@ def run_sweep(sweep: Sweep, spec: RunSpec) -> int:
     """
     as_json_stream = spec.outputs.as_json_stream
     write_in_background()
-    progress = _Progress(sweep)
+    progress, stopper = _Progress(sweep), RunStopper()
     with open_recording() as log, error_lines(as_json_stream=as_json_stream):
         if log is not None:
             progress.cells = load_results(log, sweep)
             progress.failures = load_failures(log, sweep)
         if as_json_stream:
             emit_json_line(sweep_start_json(sweep, progress.cells))
-        _run_missing(spec, log, progress)
+        _run_missing(spec, log, progress, stopper)
     _write_result(spec.outputs, progress)
     missing = len(sweep.points) - len(progress.cells)
     if not missing:
@@ -60,10 +59,10 @@ def run_sweep(sweep: Sweep, spec: RunSpec) -> int:
         print_stderr(
             f"{numbers.quantity(missing, 'run')} missing; to continue: {PROGRAM} sweep --resume {sweep.group}"
         )
-    return exit_status(None, progress.signal_number)
+    return exit_status(None, stopper.first)
 
 
-def _run_missing(spec: RunSpec, log: RunLog | None, progress: "_Progress") -> None:
+def _run_missing(spec: RunSpec, log: RunLog | None, progress: "_Progress", stopper: RunStopper) -> None:
     """Run the points without a result. After the first result an error is printed and ends the sweep."""
     todo = missing_points(progress.sweep, progress.cells)
     if progress.cells and todo:
@@ -71,14 +70,14 @@ def _run_missing(spec: RunSpec, log: RunLog | None, progress: "_Progress") -> No
     if not todo:
         return
     try:
-        run(_run_points(spec, log, todo, progress))
+        run(_run_points(spec, log, todo, progress, stopper))
     except LinkgaugeError as error:
         if not progress.cells:
             raise
         print_stderr(str(error))
 
 
-class _Progress(Progress):
+class _Progress:
     """The results so far, and their lines above the live line. `sweep` has its preset once that is chosen."""
 
     def __init__(self, sweep: Sweep) -> None:
@@ -112,18 +111,17 @@ class _LiveProgress:
         return self._stopper.received > 0
 
     def begin_point(self, point: SweepPoint, run: RunSession) -> None:  # noqa: ARG002 (the line shows its figures)
-        self._run, self._stopper.stop_run = run, run.stop
+        self._run, self._stopper.stop = run, run.stop
 
     def advance(self, event: Event) -> None:
         if self._run is None:
             return
-        for interval in self._run.intervals:
-            self._live.show_interval(interval, self._run.meter)
+        self._live.show_intervals(self._run.intervals, self._run.meter)
         for line in self._run.json_lines(event) if self._has_lines else ():
             emit_json_line(line)
 
     def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
-        self._stopper.stop_run = None
+        self._stopper.stop = None
         if result is not None:
             self._live.print_above(self._progress.add_result(result))
         elif not self.is_stopping:
@@ -131,9 +129,11 @@ class _LiveProgress:
             self._live.print_above(f"{point_words(point)}: {numbers.sanitize(detail)}")
 
 
-async def _run_points(spec: RunSpec, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress) -> None:
+async def _run_points(
+    spec: RunSpec, log: RunLog | None, todo: Sequence[SweepPoint], progress: _Progress, stopper: RunStopper
+) -> None:
     base = progress.sweep.base
-    with stop_on_signal(progress) as stopper:
+    with stopper.in_force():
         async with ForkServerLease(), open_far_end(with_access(spec.peer)) as far, AsyncExitStack() as stack:
             # Not earlier: ssh may ask for something on the terminal while it connects.
             live = stack.enter_context(LiveLine(base, str(spec.peer)))
@@ -150,7 +150,7 @@ async def _with_preset(
     spec: RunSpec, log: RunLog | None, far: FarEnd, live: LiveLine, progress: _Progress
 ) -> RunSpec:
     """Return what each run is to be, once the preset is chosen and stored with the definition of the sweep."""
-    chosen = await choose_preset(spec, far)
+    chosen = await complete_spec(spec, far)
     for notice in chosen.record.notices:
         live.print_above(notice)
     if chosen.judging.preset_id is not None:

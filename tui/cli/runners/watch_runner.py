@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -158,9 +158,12 @@ async def _show(job: WatchJob, session: Watch, log: RunLog, signals: _Signals) -
 
 async def _print_lines(job: WatchJob, session: Watch) -> int:
     worst = PASS
-    show: Callable[[WatchEvent], None] = _show_json if job.as_json_stream else _Lines(session).print_event
     async for event in session:
-        show(event)
+        if job.as_json_stream:
+            emit_json_line(event_line(event))
+        else:  # with its time, UTC as in the history
+            at = datetime.fromtimestamp(event.at_s, UTC)
+            emit_line(sanitize(f"{at:%Y-%m-%d %H:%M:%S}  {event_words(event, session.plan)}"))
         if isinstance(event, CheckEnded) and event.decides:
             worst = max(worst, exit_status(event.result.word))
         elif isinstance(event, CheckSkipped):
@@ -184,22 +187,6 @@ def _reload(job: WatchJob, file: Path, session: Watch) -> None:
         session.report(f"not reloaded: {error}")
     else:
         session.reload(plan)
-
-
-def _show_json(event: WatchEvent) -> None:
-    emit_json_line(event_line(event))
-
-
-class _Lines:
-    """Prints the events as readable lines on stdout."""
-
-    def __init__(self, session: Watch) -> None:
-        self._session = session
-
-    def print_event(self, event: WatchEvent) -> None:
-        """Print an event with its time, UTC as in the history."""
-        at = datetime.fromtimestamp(event.at_s, UTC)
-        emit_line(sanitize(f"{at:%Y-%m-%d %H:%M:%S}  {event_words(event, self._session.plan)}"))
 
 
 @asynccontextmanager

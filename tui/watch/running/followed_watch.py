@@ -19,12 +19,11 @@ from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.process_locks import FOLDER, is_claimed
 from ....watch.events import ProbeEnded, WatchEvent, WatchNotice, WatchStarted
-from ....watch.peer_status import PeerStatus
 from ....watch.schedule import check_times, probe_times
 from ....watch.watch_plan import WatchedPeer, WatchPlan
+from ....watch.watch_state import PeerStatus, WatchState
 from .peer_probe import can_be_probed
 from .watch_journal import WatchJournal
-from .watch_state import WatchState
 
 _LOOK_EVERY_S: Final = 1.0
 _LAST_EVENTS: Final = 200  # earlier ones, for the list of events
@@ -148,10 +147,10 @@ class FollowedWatch:
         return replace(status, next_check_s=self._next_check_s(peer, status), next_probe_s=self._next_probe_s(peer))
 
     def _next_check_s(self, peer: WatchedPeer, status: PeerStatus) -> float:
-        last, pending = status.last_attempt, self._state.attempts.get(peer.name)
+        last, pending = status.last_attempt, status.undecided
         if last is not None and pending is not None and not last.decides and last.cycle_s == pending[0]:
             return last.at_s + peer.timing.retest_after_ns / SECOND_NS
-        return check_times(peer).next_due_s(self._state.cycles.get(peer.name), self._clock())
+        return check_times(peer).next_due_s(status.cycle_s, self._clock())
 
     def _next_probe_s(self, peer: WatchedPeer) -> float | None:
         times = probe_times(peer)

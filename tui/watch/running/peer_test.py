@@ -16,14 +16,12 @@ from ....engine.near.connect import open_far_end
 from ....engine.results.measured_result import MeasuredResult
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_result import RunResult
-from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....watch.events import CheckResult, CheckVerdict, Metric
 from ....watch.watch_plan import WatchedPeer
 from ...session.credentials import with_access
-from ...session.preset_choice import choose_preset, with_sending_rate
 from ...session.run_session import RunSession, open_run_session
-from ...session.run_spec import Judging, Record, RunSpec
+from ...session.run_spec import Judging, Record, RunSpec, complete_spec, find_preset
 
 _MARGIN_S: Final = 90.0  # to connect, to log in by ssh, to start workers, to wait for the last samples
 _STOPPED: Final = "the watch was ended"
@@ -84,9 +82,7 @@ class PeerTest:
     def _spec(self) -> RunSpec:
         """Return the run that the plan of the watch asks for. Raises UnknownPreset."""
         watched, context = self._watched, self._context
-        preset = None
-        if watched.preset is not None:
-            preset = context.catalog if watched.preset == AUTO else context.catalog.find(watched.preset)
+        preset = find_preset(watched.preset, context.catalog)
         return RunSpec(
             watched.plan,
             watched.peer,
@@ -99,10 +95,7 @@ class PeerTest:
         """Carry out the run. Raises LinkgaugeError if there is none."""
         watched, context = self._watched, self._context
         async with open_far_end(with_access(watched.peer)) as far:
-            known = far if watched.peer.ssh else watched.peer
-            spec = await choose_preset(self._spec(), known)
-            if not spec.plan.settings.searches_rate:
-                spec = await with_sending_rate(spec, known)
+            spec = await complete_spec(self._spec(), far if watched.peer.ssh else watched.peer)
             async with open_run_session(spec, log=context.log, far_end=far) as session:
                 self._session = session
                 if self._is_stopped:

@@ -22,9 +22,9 @@ from ....engine.results.run_result import RunResult
 from ....watch.event_codec import UnreadEntry, event_text, keep_until_s, read_events
 from ....watch.events import CheckBegan, CheckEnded, CheckResult, ProbeEnded, WatchEnded, WatchEvent, WatchNotice
 from ....watch.watch_plan import WatchPlan
+from ....watch.watch_state import WatchState, decides_cycle
 from ...session.stored_run import load_stored_run
 from .peer_test import result_of_run
-from .watch_state import WatchState, decides_cycle
 
 _LOCKED_S: Final = 3_600.0
 """How long a watch waits for another process that has locked the run log."""

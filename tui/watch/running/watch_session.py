@@ -39,9 +39,9 @@ from ....watch.events import (
     WatchStarted,
     told,
 )
-from ....watch.peer_status import PeerStatus
 from ....watch.schedule import LONGEST_WAIT_S, check_times, probe_times, wait_s
 from ....watch.watch_plan import WatchedPeer, WatchPlan
+from ....watch.watch_state import PeerStatus, WatchState, decides_cycle
 from ...session.run_recorder import new_id
 from ...session.storage import open_data_dir
 from .interface_locks import InterfaceLocks, interface_towards
@@ -49,7 +49,6 @@ from .notifications import Notifier
 from .peer_probe import can_be_probed, find_absence, probe_peer
 from .peer_test import PeerTest, WatchContext
 from .watch_journal import CommittedEvents, WatchJournal, adopted_ends
-from .watch_state import WatchState, decides_cycle
 
 _PRUNE_FIRST_S: Final = 600.0
 _PRUNE_EVERY_S: Final = 86_400.0
@@ -204,8 +203,7 @@ class WatchSession:
 
     async def _start(self) -> None:
         """Write the ends of tests that were cut off to the journal, and that the watch goes on."""
-        begun, now_s = list(self._state.begun.values()), self._clock()
-        self._state.begun.clear()
+        begun, now_s = self._state.take_begun(), self._clock()
         ends = await call_in_thread(partial(adopted_ends, begun, self._journal, self.plan, now_s), name="journal")
         for end in ends:
             await self._emit(end)
@@ -266,7 +264,8 @@ class WatchSession:
         while not self._stopping.is_set() and (watched := self.plan.find(name)) is not None:
             now_s = self._clock()
             is_wanted = self._once or name in self._wanted
-            due_s = now_s if is_wanted else check_times(watched).next_due_s(self._state.cycles.get(name), now_s)
+            last_s = self._state.statuses[name].cycle_s
+            due_s = now_s if is_wanted else check_times(watched).next_due_s(last_s, now_s)
             self._state.set_due(name, check_s=due_s)
             if due_s > now_s:
                 await self._sleep(name, wait_s(due_s, now_s))
@@ -283,7 +282,7 @@ class WatchSession:
 
     async def _note_missed(self, watched: WatchedPeer, due_s: float) -> None:
         """Report the tests missed since the last cycle, or since a reload changed the times."""
-        last_s = self._state.cycles.get(watched.name)
+        last_s = self._state.statuses[watched.name].cycle_s
         if last_s is None:
             return
         missed = check_times(watched).between(max(last_s, self._timed_since.get(watched.name, 0.0)), due_s)
@@ -296,13 +295,13 @@ class WatchSession:
         if watched is None or self._once:
             return
         age_s = max(_UNFINISHED_S, _UNFINISHED_PERIODS * watched.timing.check_every_ns / SECOND_NS)
-        cycle_s = self._state.unfinished_cycle(name, self._clock() - age_s)
+        cycle_s = self._state.statuses[name].unfinished_cycle(self._clock() - age_s)
         if cycle_s is not None:
             await self._carry_out_cycle(watched, cycle_s)
 
     async def _carry_out_cycle(self, watched: WatchedPeer, cycle_s: float) -> None:
         """Test a peer, and repeat the test while it is below its mark. The last test decides."""
-        attempt = self._state.next_attempt(watched.name, cycle_s)
+        attempt = self._state.statuses[watched.name].next_attempt(cycle_s)
         while not self._stopping.is_set() and self.plan.find(watched.name) is not None:
             # Also before the wait for the interface: a test without data need not wait.
             if await self._is_too_dear(watched, cycle_s) or await self._test(watched, cycle_s, attempt):
@@ -413,7 +412,7 @@ class WatchSession:
         """Return the budget that lacks room for the next test of a peer; `ended` is not in the journal yet."""
         state = self._state
         use = state.use if ended is None else state.use.after(ended)
-        last = [*state.recent.get(watched.name, ()), *([] if ended is None else [ended])]
+        last = [*state.statuses[watched.name].recent, *([] if ended is None else [ended])]
         return find_shortage(self.plan, watched, expected_cost(watched, last), use, self._clock())
 
     async def _reload(self, plan: WatchPlan) -> None:

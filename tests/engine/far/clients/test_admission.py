@@ -81,7 +81,7 @@ async def test_clients_over_a_limit_are_refused_until_one_leaves(endpoint: Endpo
         with pytest.raises(PeerRefused, match=r"from 127\.0\.0\.1.*clients_per_address is 2"):
             await query_host_info(peer)
         await stack.aclose()
-        await until(lambda: not endpoint.admission.client_count)
+        await until(lambda: not endpoint.admission.admitted_clients)
         assert (await query_host_info(peer)).hostname
 
 

@@ -11,9 +11,12 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan, with_responsiveness
+from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
+from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.verdict import judge
 from linkgauge.tui.cli.render.summary import summary_parts
+from linkgauge.tui.session.run_recorder import Outcome
 from rich.console import Console
 
 from ....engine.results.iperf3_runs import iperf3_run, reported, total
@@ -48,11 +51,22 @@ def summary(
     )
 
 
+def outcome_of(
+    found: Summary,
+    started: Started | None = None,
+    *,
+    preset: str | None = None,
+    findings: tuple[Finding, ...] = (),
+) -> Outcome:
+    """Return the outcome of a run with this summary."""
+    return Outcome(started, found, judge(found), findings, RunResult(preset=preset), {})
+
+
 def text_of(found: Summary, started: Started | None = None, width: int = 100) -> str:
     """Return the text of a summary."""
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False)
-    for part in summary_parts(found, judge(found), preset_id="gbe-fd-1500", started=started):
+    for part in summary_parts(outcome_of(found, started, preset="gbe-fd-1500")):
         console.print(part)
     return stream.getvalue().replace("\N{NO-BREAK SPACE}", " ")
 
@@ -161,7 +175,7 @@ def responsiveness_text(found: Summary, width: int = 100) -> str:
     """Return the text of a responsiveness test, with a finding about its queue."""
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False)
-    for part in summary_parts(found, judge(found), preset_id=None, started=None, findings=(IN_THE_PATH,)):
+    for part in summary_parts(outcome_of(found, findings=(IN_THE_PATH,))):
         console.print(part)
     return stream.getvalue().replace("\N{NO-BREAK SPACE}", " ")
 

@@ -11,7 +11,7 @@ from linkgauge.tui.cli.runners.watch_runner import publish_watch
 from linkgauge.tui.watch.running.watch_journal import CommittedEvents
 from linkgauge.tui.watch.running.watch_session import WatchSession
 from linkgauge.watch.events import WatchEnded, WatchEvent
-from linkgauge.watch.peer_status import PeerStatus
+from linkgauge.watch.watch_state import PeerStatus
 
 from ....metrics.prometheus_programs import Prometheus, fetch, run_prometheus, run_pushgateway
 from ....metrics.watched_peers import BUSY, NOW_S, PLAN, STATUSES, change, ended, peer

@@ -15,7 +15,6 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.watch.running.watch_journal import CommittedEvents, WatchJournal
-from linkgauge.tui.watch.running.watch_state import WatchState
 from linkgauge.watch.events import (
     ChangeFound,
     CheckResult,
@@ -27,6 +26,7 @@ from linkgauge.watch.events import (
     WatchNotice,
 )
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
+from linkgauge.watch.watch_state import WatchState
 
 from ....watch.event_examples import NOON_S, ended, probed
 
@@ -123,7 +123,7 @@ from itertools import count
 from pathlib import Path
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.watch.running.watch_journal import CommittedEvents, WatchJournal
-from linkgauge.tui.watch.running.watch_state import WatchState
+from linkgauge.watch.watch_state import WatchState
 from linkgauge.watch.events import CheckResult, CheckVerdict, ProbeEnded, WatchEnded, WatchNotice
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
 from linkgauge.engine.model.peer import Peer

@@ -90,15 +90,7 @@ def show_run(options: ShowOptions) -> int:
         from ...render.summary import summary_parts
 
         emit_line(outcome.run_id)
-        emit_rich(
-            *summary_parts(
-                outcome.summary,
-                outcome.verdict,
-                preset_id=outcome.preset_id,
-                started=outcome.started,
-                findings=outcome.findings,
-            )
-        )
+        emit_rich(*summary_parts(outcome))
         for name in ("label", "note", "group"):
             if outcome.document[name]:
                 emit_line(f"  {name:<7}  {sanitize(outcome.document[name])}")

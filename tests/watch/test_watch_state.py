@@ -5,6 +5,7 @@ from functools import reduce
 from itertools import pairwise
 
 import pytest
+from linkgauge.watch.data_budget import month_of
 from linkgauge.watch.events import (
     CheckBegan,
     CheckSkipped,
@@ -17,7 +18,7 @@ from linkgauge.watch.events import (
     WatchNotice,
     WatchStarted,
 )
-from linkgauge.watch.peer_status import MAX_CHANGES, MAX_OF_A_DAY, PeerStatus, advance, month_of
+from linkgauge.watch.watch_state import MAX_CHANGES, MAX_OF_A_DAY, PeerStatus, WatchState, advance
 
 from .event_examples import NOON_S, changed, ended, probed
 
@@ -39,10 +40,15 @@ def test_events_of_another_peer_change_nothing() -> None:
 
 
 def test_a_test_runs_from_its_beginning_to_its_end() -> None:
-    """A restart ends a test that ran before it."""
+    """It goes on after a reload. A restart ends a test that ran before it."""
+    started = WatchStarted(NOON_S, ("db-1",))
     assert after(BEGAN).running_since_s == NOON_S
     assert after(BEGAN, ended()).running_since_s is None
-    assert after(BEGAN, WatchStarted(NOON_S, ("db-1",))).running_since_s is None
+    assert after(BEGAN, started).running_since_s == NOON_S
+    state = WatchState({"db-1": after(BEGAN)})
+    assert state.take_begun() == [BEGAN]
+    state.apply(started)
+    assert state.statuses["db-1"].running_since_s is None
     assert after(BEGAN, WatchEnded(NOON_S)).running_since_s is None
 
 
