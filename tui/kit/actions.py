@@ -67,6 +67,7 @@ class Action:
 
 
 _OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {ScreenKind.ENDPOINT, ScreenKind.REPLAY})
+_BUT_REPLAY: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.REPLAY)
 _WITH_INSTRUMENTS: Final = (ScreenKind.COCKPIT, ScreenKind.STORED, ScreenKind.REPLAY)
 
 _ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
@@ -427,8 +428,8 @@ MOVEMENTS: Final = tuple(
         ("move_right", "right", "→", "Go to the right in a map.", (ScreenKind.MESH,)),
         ("move_page_up", "pageup", "PgUp", "Go up by a page.", tuple(ScreenKind)),
         ("move_page_down", "pagedown", "PgDn", "Go down by a page.", tuple(ScreenKind)),
-        ("move_first", "home", "Home", "Go to the beginning.", tuple(ScreenKind)),
-        ("move_last", "end", "End", "Go to the end.", tuple(ScreenKind)),
+        ("move_first", "home", "Home", "Go to the beginning.", _BUT_REPLAY),
+        ("move_last", "end", "End", "Go to the end.", _BUT_REPLAY),
     )
 )
 
