@@ -135,7 +135,7 @@ class RunLog:
         sql = "INSERT INTO runs (id, preset, peer, label, grp, owner) VALUES (?, ?, ?, ?, ?, ?)"
         self._writer.put(SqlStatement(run_id, sql, lambda: row, is_first=True))
 
-    def add(self, run_id: str, event: Event) -> None:
+    def append_event(self, run_id: str, event: Event) -> None:
         """Store an event of a run that has begun."""
         number = self._next.get(run_id)
         if number is None:
@@ -266,6 +266,13 @@ class RunLog:
         near = difflib.get_close_matches(text[:60], newest, n=3)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise UnknownRun(f"there is no run {printable!r}; {hint}`linkgauge runs list` shows them")
+
+    def find_newest(self) -> RunRecord:
+        """Return the run that was saved last. Raises UnknownRun if there is none."""
+        newest = self._rows("ORDER BY number DESC LIMIT 1")
+        if not newest:
+            raise UnknownRun("no run is saved yet; `linkgauge run HOST` saves one")
+        return newest[0]
 
     def find_entries(self, beginning: str, limit: int) -> list[RunEntry]:
         """Return the runs whose id begins so, the newest first; at most `limit`."""

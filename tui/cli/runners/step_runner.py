@@ -47,7 +47,7 @@ class _Steps:
         self.newest: Outcome | None = None
         self.bad: Outcome | None = None
 
-    def add(self, percent: int, rate_bit_s: int, outcome: Outcome) -> RateStep:
+    def add_step(self, percent: int, rate_bit_s: int, outcome: Outcome) -> RateStep:
         """Add the result of a step."""
         step = judge_step(percent, rate_bit_s, outcome.run_id, outcome.summary, self.goals)
         self.steps.append(step)
@@ -102,7 +102,7 @@ async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps, stoppe
     with stopper.in_force():
         async with ForkServerLease(), open_far_end(with_access(test.peer)) as far, AsyncExitStack() as stack:
             # Not earlier: ssh may ask for something on the terminal while it connects.
-            live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
+            live = stack.enter_context(LiveLine(test.plan, str(test.peer), test.outputs.line_ns))
             spec = await complete_spec(test, far)
             for notice in spec.record.notices:
                 live.print_above(notice)
@@ -144,16 +144,17 @@ class _StepRunner:
             await self._show(session, progress)
         stopper.stop = None
         if session.outcome is not None and settings.rate_bit_s is not None:
-            self._live.print_above(step_line(progress.add(percent, settings.rate_bit_s, session.outcome)))
+            self._live.print_above(step_line(progress.add_step(percent, settings.rate_bit_s, session.outcome)))
 
     async def _show(self, session: RunSession, progress: _Steps) -> None:
         has_lines = self._test.outputs.as_json_stream
         if has_lines and progress.newest is not None:  # the last of these lines has all steps
             emit_json_line(end_line(progress.newest.document, run_id=progress.newest.run_id))
         async for event in session:
-            self._live.show(session.intervals, session.meter)
+            self._live.show_intervals(session.intervals, session.meter)
             if isinstance(event, Warned) and (has_lines or self._test.outputs.as_json):
                 self._live.print_above(event.text)
             for line in session.json_lines(event) if has_lines else ():
                 if line["type"] != "end":
                     emit_json_line(line)
+        self._live.end_run()
