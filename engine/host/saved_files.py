@@ -14,13 +14,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import PlanError, explain_os_error
+from ..model.errors import InvalidKeyError, PlanError, explain_os_error
 from ..model.shell_commands import shell_command
 
 PRIVATE_FILE_MODE: Final = 0o600
 _PRIVATE_DIRECTORY_MODE: Final = 0o700
 _OF_OTHERS: Final = 0o077
 _SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
+_KIB: Final = 1_024
 _MAX_LINKS: Final = 40  # as path_resolution(7)
 
 
@@ -201,3 +202,23 @@ def explain_exposure(path: Path, mode: int) -> str | None:
     return (
         f"{path} can be read by others than its owner (mode {mode:03o}): {shell_command('chmod', 600, str(path))}"
     )
+
+
+def read_secret(path: Path, limit_bytes: int, remedy: str) -> str:
+    """Return the text of a file that only its owner may read; raise InvalidKeyError, which ends with the remedy."""
+    try:
+        with path.open("rb") as file:
+            exposure = explain_exposure(path, os.fstat(file.fileno()).st_mode)
+            if exposure is not None:
+                raise InvalidKeyError(exposure)
+            data = file.read(limit_bytes + 1)
+    except OSError as error:
+        raise InvalidKeyError(f"the key file {path} cannot be read: {explain_os_error(error)}") from error
+    if len(data) > limit_bytes:
+        line = data.count(b"\n") + 1
+        raise InvalidKeyError(f"{path} is longer than {limit_bytes // _KIB} KiB, from line {line} on: {remedy}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidKeyError(f"{path}, line {line}, is not text: {remedy}") from error

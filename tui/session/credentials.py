@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from ...engine.host.saved_files import (
     PRIVATE_FILE_MODE,
     create_private_directory,
+    read_secret,
     write_atomically,
 )
 from ...engine.model.errors import InvalidKeyError, PlanError, UsageError, explain_os_error, make_printable
@@ -27,7 +28,6 @@ from ...engine.model.ip_address import canonical_host, is_loopback_address
 from ...engine.model.peer import IPERF3_PASSWORD_VARIABLE, Iperf3Login, Iperf3Settings, Peer
 from ...engine.model.shared_key import KEY_VARIABLE, Access, SharedKey
 from .named_keys import read_key_file
-from .secret_files import read_secret
 from .storage import config_dir, expand_home
 
 if TYPE_CHECKING:

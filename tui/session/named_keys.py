@@ -15,10 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from ...engine.host.saved_files import PRIVATE_FILE_MODE, claim_private_file, follow_links, write_atomically
+from ...engine.host.saved_files import (
+    PRIVATE_FILE_MODE,
+    claim_private_file,
+    follow_links,
+    read_secret,
+    write_atomically,
+)
 from ...engine.model.errors import InvalidKeyError, explain_os_error
 from ...engine.model.shared_key import MAX_KEYS, SharedKey
-from .secret_files import read_secret
 from .storage import config_dir
 
 FORMER_NAME: Final = "default"

@@ -33,7 +33,7 @@ async def test_the_name_of_a_key_has_a_column_or_stands_behind_the_address(width
     """If any client has one; without names the table has no room to spare for them."""
     app = WidgetApp(ClientTable())
     async with app.run_test(size=(width, 6)) as pilot:
-        app.widget.show((replace(CLIENTS[0], key_name="alice"), CLIENTS[1]), RateUnit.MBIT)
+        app.widget.show_clients((replace(CLIENTS[0], key_name="alice"), CLIENTS[1]), RateUnit.MBIT)
         await pilot.pause()
         head, client, visitor, *_ = app.lines()
         assert len(app.widget.columns) == columns
