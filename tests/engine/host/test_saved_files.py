@@ -220,12 +220,12 @@ def test_root_gives_nothing_away_that_another_user_links_to(home_of_another: Pat
     assert {path.stat().st_uid for path in (of_root, *of_root.iterdir())} == {0}
 
 
-SECRET_TEXT = "a-key-of-this-test\n"
+KEY_TEXT = "a-key-of-this-test\n"
 
 
 def write_secret(path: Path, mode: int) -> Path:
     """Write the secret into a file with this mode."""
-    path.write_text(SECRET_TEXT)
+    path.write_text(KEY_TEXT)
     path.chmod(mode)
     return path
 
@@ -247,13 +247,13 @@ def test_what_a_service_manager_lends_is_read_with_the_permissions_it_has(
     with pytest.raises(InvalidKeyError):
         read_secret(path, 100, "")
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
-    assert read_secret(path, 100, "") == SECRET_TEXT
+    assert read_secret(path, 100, "") == KEY_TEXT
 
 
 def test_a_file_that_is_too_long_missing_or_not_text_is_refused_with_the_remedy(tmp_path: Path) -> None:
     """What is in it is not repeated."""
     with pytest.raises(InvalidKeyError, match=r"longer than 1 KiB, from line 54 on: cut it"):
-        read_secret(_written(tmp_path / "long", SECRET_TEXT.encode() * 90), 1_024, "cut it")
+        read_secret(_written(tmp_path / "long", KEY_TEXT.encode() * 90), 1_024, "cut it")
     with pytest.raises(InvalidKeyError, match=r"cannot be read: no such file"):
         read_secret(tmp_path / "none", 100, "")
     with pytest.raises(InvalidKeyError, match="line 1, is not text: save it as text"):
