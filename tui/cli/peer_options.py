@@ -61,7 +61,9 @@ class TargetOptions:
 
     first: str | None = preset_argument(NO_PRESET)
     second: str | None = peer_argument()
-    preset: str | None = option(TEST, "The same as PRESET.", metavar="ID", complete=complete_test_preset)
+    preset: str | None = option(
+        TEST, "The same as PRESET.", brief="The same as PRESET.", metavar="ID", complete=complete_test_preset
+    )
 
     def find(self, command: str, default: str | None = None) -> Target:
         """Return the preset and the far end; without a PEER the one of the environment.
