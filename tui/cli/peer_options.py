@@ -61,9 +61,7 @@ class TargetOptions:
 
     first: str | None = preset_argument(NO_PRESET)
     second: str | None = peer_argument()
-    preset: str | None = option(
-        TEST, "The same as PRESET.", brief="The same as PRESET.", metavar="ID", complete=complete_test_preset
-    )
+    preset: str | None = option(TEST, "The same as PRESET.", metavar="ID", complete=complete_test_preset)
 
     def find(self, command: str, default: str | None = None) -> Target:
         """Return the preset and the far end; without a PEER the one of the environment.
@@ -93,7 +91,7 @@ class JudgedTargetOptions(TargetOptions):
     """The same, for a command that chooses the preset itself if none is named."""
 
     first: str | None = preset_argument(AUTO)
-    preset: str | None = setting_option("preset", TEST, complete=complete_test_preset)
+    preset: str | None = setting_option("preset", TEST, brief="", complete=complete_test_preset)
 
 
 def named_peer(text: str | None) -> str | None:
