@@ -72,9 +72,10 @@ release-check: $(VENV)/dev.stamp
 dist: $(VENV)/dev.stamp
 	$(BIN)/python packaging/dist.py $(ARGS)
 
-# Pictures of real runs on a link that it emulates itself, as PNG, into screenshots/.
+# Pictures of real runs on a link that it emulates itself, as PNG, into screenshots/. One that moves, as GIF:
+# make screenshots ARGS="--only moving".
 screenshots: $(VENV)/dev.stamp
-	$(BIN)/python screenshots/make.py
+	$(BIN)/python screenshots/make.py $(ARGS)
 
 # linkgauge against every other tester on PATH, into bench/results.
 bench: $(VENV)/dev.stamp

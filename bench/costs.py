@@ -1,4 +1,4 @@
-"""What linkgauge costs as work grows: many saved runs, many presets, long runs, many sessions, short intervals.
+"""What linkgauge costs: its first frame, many saved runs and presets, long runs, many sessions, short intervals.
 
 Usage: make costs [ARGS="--only history --short"]
 
@@ -26,6 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from first_frame import first_frames
 from linkgauge.engine.model.events import Ended, Reason, RunEnd, Sampled, Started
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.run_log import RunLog, RunQuery
@@ -195,17 +196,17 @@ def write_long_run(folder: Path, interval_s: float, hours: float) -> int:
         duration_ns = round(hours * 3600 * SECOND_NS)
         log.begin(_DAY_RUN, "", "loopback")
         plan = replace(started.plan, interval_ns=interval_ns, duration_ns=duration_ns)
-        log.add(_DAY_RUN, replace(started, plan=plan))
+        log.append_event(_DAY_RUN, replace(started, plan=plan))
         count = duration_ns // interval_ns
         for index in range(count):
             for event in pair:
                 sample = replace(
                     event.sample, index=index, elapsed_ns=(index + 1) * interval_ns, interval_ns=interval_ns
                 )
-                log.add(_DAY_RUN, replace(event, sample=sample))
+                log.append_event(_DAY_RUN, replace(event, sample=sample))
             if index % 1_000 == 0:
                 log.flush()
-        log.add(_DAY_RUN, Ended(RunEnd(Reason.COMPLETED, "finished")))
+        log.append_event(_DAY_RUN, Ended(RunEnd(Reason.COMPLETED, "finished")))
         log.finish(_DAY_RUN, "none", real.document or {})
     return 2 * count
 
@@ -303,12 +304,15 @@ _HISTORY = ("runs", "list", "list --label", "show", "compare", "delete")
 _KEYS = ("runs", "open", "first key", "filter", "sort", "mark, compare", "memory")
 _PRESETS = ("own presets", "--version", "presets list", "presets show", "open the list", "type")
 _LONG = ("run", "samples", "write", "file", "show", "CSV", "report")
+_START = ("first frame of the app", "import of Textual", "ratio")
 _TESTS = ("sessions", "interval", "rate", "local ms/MiB", "remote ms/MiB", "memory of both, MiB", "first byte")
 
 
 def measure(folders: Folders, only: Sequence[str], *, is_short: bool) -> None:
     """Print the tables."""
     counts = (30, 300) if is_short else _RUN_COUNTS
+    if "start" in only:
+        print_table("The first frame, CPU of the process", _START, first_frames(3 if is_short else 9))
     record_runs(folders.data / "real", 1.0 if is_short else 2.0)
     if "history" in only:
         print_table("Commands on saved runs", _HISTORY, history_commands(folders, counts))
@@ -331,7 +335,7 @@ def measure(folders: Folders, only: Sequence[str], *, is_short: bool) -> None:
 
 def main() -> None:
     """Parse the command line, and measure in a folder of its own."""
-    parts = ("history", "presets", "day", "sessions")
+    parts = ("start", "history", "presets", "day", "sessions")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(parts), help=f"some of {', '.join(parts)}")
     parser.add_argument("--short", action="store_true", help="a few small cases, to try the script")

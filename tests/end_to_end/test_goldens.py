@@ -49,6 +49,7 @@ _COMMANDS = (
     *("", "app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch", "lab", "mtu", "ceiling", "web"),
     *(
         "discover",
+        "settings",
         "completions",
         "presets",
         "presets list",
@@ -58,7 +59,7 @@ _COMMANDS = (
         "runs show",
         "runs compare",
     ),
-    *("runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
+    *("runs replay", "runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
 )
 
 _LONG_COMMANDS = ("app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch")

@@ -5,20 +5,27 @@ itself is a group of options, which several commands have. `make_command` makes 
 """
 
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, field, fields, is_dataclass
+from functools import cached_property
+from importlib import import_module
 from inspect import getdoc, signature
 from itertools import takewhile
 from types import UnionType
-from typing import Any, ClassVar, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
 
 from ...engine.model.errors import UsageError, make_printable
 from ...engine.model.workload import Workload, workload_named
+from ..session.setting_table import SETTINGS
 from .usage_errors import join_choices, nearest_command
+
+if TYPE_CHECKING:
+    from ..session.settings_file import HeldValue
 
 # A function that finds the values that begin with the text typed so far, each with its description.
 Completer = Callable[[str], list[tuple[str, str]]]
@@ -34,15 +41,24 @@ class Option(click.Option):
     """An option with the section of the help that lists it, and its default as the help shows it.
 
     `brief` is its line in the short help of a command with many options; empty if only the whole help lists it.
+    `setting` is the setting of the user that replaces its default, if any.
     """
 
     def __init__(
-        self, names: Sequence[str], *, panel: str = "", shown: str | None = None, brief: str = "", **settings: Any
+        self,
+        names: Sequence[str],
+        *,
+        panel: str = "",
+        shown: str | None = None,
+        brief: str = "",
+        setting: str = "",
+        **settings: Any,
     ) -> None:
         super().__init__(names, **settings)
         self.panel = panel
         self.shown = shown
         self.brief = brief
+        self.setting = setting
 
 
 class Argument(click.Argument):
@@ -81,6 +97,21 @@ def option(
     """
     settings |= {"help": help_, "panel": panel, "shown": shown, "brief": brief}
     return field(default=default, metadata={_KEY: (Option, names, choices, complete, settings)})
+
+
+def setting_option(name: str, panel: str, **settings: Any) -> Any:
+    """Return a field of a dataclass that is an option, as the row of a setting has it."""
+    row = SETTINGS[name]
+    names = (row.option, row.short) if row.short else (row.option,)
+    of_row = {
+        "default": row.default,
+        "shown": row.shown,
+        "metavar": row.metavar,
+        "brief": row.brief,
+        "setting": name,
+    }
+    settings = of_row | settings
+    return option(panel, row.help, *names, **settings)
 
 
 def flag(panel: str, help_: str, *names: str, **settings: Any) -> Any:
@@ -183,6 +214,95 @@ def make_command(name: str, function: Callable[[Any], int]) -> "HelpCommand":
     return HelpCommand(name, callback=call, params=list(_make_parameters(group)), help=getdoc(function))
 
 
+def is_typed(*names: str) -> bool:
+    """Return whether any of these parameters was typed; true without a command line.
+
+    Otherwise a value is a default: of the program or of the user's settings. A default excludes nothing.
+    """
+    context = click.get_current_context(silent=True)
+    return context is None or any(_is_typed(context, name) for name in names)
+
+
+def is_group_typed(group: Any) -> bool:
+    """Return whether any option of a group was typed, those of nested groups included."""
+    return is_typed(*(parameter.name or "" for parameter in _make_parameters(group)))
+
+
+def _is_typed(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+class _UserDefaults(UserDict[str, Any]):
+    """The defaults of a command's options in the user's settings.
+
+    They are read when the first option asks, which none does for `--help`. Click asks after the typed options.
+    """
+
+    def __init__(self, context: click.Context) -> None:
+        super().__init__()
+        self._context = context
+        self._rows = {
+            each.name: SETTINGS[each.setting]
+            for each in context.command.params
+            if isinstance(each, Option) and each.setting
+        }
+
+    def __contains__(self, name: object) -> bool:
+        row = self._rows.get(str(name))
+        if row is None or any(_is_typed(self._context, each) for each in row.yields_to):
+            return False
+        return self._held[row.name].text is not None
+
+    def __getitem__(self, name: str) -> Any:
+        row = self._rows[name]  # a KeyError, before any file is read
+        return self._held[row.name].text
+
+    @cached_property
+    def _held(self) -> "Mapping[str, HeldValue]":
+        from ..session.settings_file import read_settings
+        from ..session.storage import config_dir
+
+        return read_settings(config_dir()).values
+
+
+class LateCommands(dict[str, click.Command]):
+    """The commands of a group by name, each imported when it is asked for.
+
+    Args:
+        package: the package that the places are relative to.
+        places: the module and the name of each command's function, or of its group: `.commands.run:check`.
+    """
+
+    def __init__(self, package: str, places: dict[str, str]) -> None:
+        super().__init__(dict.fromkeys(places, click.Command(None)))
+        self._package = package
+        self._places = {**places}
+
+    def __getitem__(self, name: str) -> click.Command:
+        """Return a command; raise KeyError if there is none of this name."""
+        place = self._places.pop(name, None)
+        if place is not None:
+            module, _, attribute = place.partition(":")
+            found: Any = getattr(import_module(module, self._package), attribute)
+            self[name] = found if isinstance(found, click.Command) else make_command(name, found)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a command, or `default` if there is none of this name."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def values(self) -> Any:
+        """Return all commands."""
+        return [self[name] for name in self]
+
+    def items(self) -> Any:
+        """Return all commands with their names."""
+        return [(name, self[name]) for name in self]
+
+
 class HelpCommand(click.Command):
     """The help of a command: plain sections that fit into 80 columns, the same on a terminal and in a pipe.
 
@@ -198,6 +318,12 @@ class HelpCommand(click.Command):
         """Return the arguments and options, and those that print the help."""
         params = super().get_params(ctx)
         return [*params, _HELP_ALL] if self.is_long and ctx.help_option_names else params
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; an option that is absent has its default in the user's settings, if any."""
+        if not ctx.resilient_parsing:
+            ctx.default_map = _UserDefaults(ctx)
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (Click has it)
         """Return the words of the usage; those in brackets are optional."""
@@ -292,9 +418,15 @@ class DefaultGroup(HelpCommand, click.Group):
     default: ClassVar[str] = "list"
     own_flags: ClassVar[frozenset[str]] = frozenset({"-h", "--help"})
 
-    def __init__(self, name: str, help_: str, commands: dict[str, Callable[[Any], int]], **settings: Any) -> None:
+    def __init__(
+        self, name: str, help_: str, commands: "dict[str, Callable[[Any], int]] | LateCommands", **settings: Any
+    ) -> None:
         """Make the group with a command for each function."""
-        made: dict[str, click.Command] = {each: make_command(each, made) for each, made in commands.items()}
+        made: dict[str, click.Command] = (
+            commands
+            if isinstance(commands, LateCommands)
+            else {each: make_command(each, function) for each, function in commands.items()}
+        )
         settings.setdefault("subcommand_metavar", "[COMMAND ...]")
         super().__init__(name, made, help=help_, **settings)
 

@@ -20,8 +20,10 @@ from ...engine.model.plan import (
     SocketOptions,
 )
 from ...engine.model.workload import Workload, all_workloads
+from ..session.setting_table import INTERVAL_REMEDY
 from ..words import parsing
-from .click_extension import flag, group, option
+from ..words.redaction import REDACTION
+from .click_extension import flag, group, is_typed, option, setting_option
 from .output import check_output_file
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ _LINK: Final = "Link, if it differs from the preset's"
 OUTPUT: Final = "Output"
 
 _WARMUP_REMEDY: Final = "give auto, or seconds such as 0, 0.5 or 2"
-_INTERVAL_REMEDY: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"
 
 
 def lang_option() -> Any:
@@ -74,6 +75,21 @@ def json_flag() -> Any:
 def json_stream_flag() -> Any:
     """Return the flag for lines from the start to the result."""
     return flag(OUTPUT, "Print JSON lines while the test is running.", "--json-stream")
+
+
+def redact_flag() -> Any:
+    """Return the flag for stand-ins in place of addresses and names, which holds from the command line on."""
+    return flag(
+        OUTPUT,
+        "Print stand-ins such as host-1 for addresses and names of hosts and users.",
+        callback=_redact,
+        is_eager=True,
+    )
+
+
+def _redact(_context: Any, _parameter: Any, is_wanted: bool) -> bool:
+    REDACTION.is_on = REDACTION.is_on or is_wanted
+    return is_wanted
 
 
 def headless_flag() -> Any:
@@ -140,31 +156,10 @@ class ConnectionOptions:
 class PlanOptions:
     """The options that make up a plan."""
 
-    seconds: str | None = option(
-        TEST,
-        "Duration: 10, 1.5, 2m, or none to test until Ctrl-C.",
-        "-t",
-        brief="Duration: 10, 2m, or none for no end.",
-        metavar="TIME",
-        shown="10; in the app 30",
-    )
+    seconds: str | None = setting_option("seconds", TEST)
     directions: DirectionOptions = group(DirectionOptions)
-    sessions: str = option(
-        TEST,
-        "TCP connections, or UDP flows, in each direction, 1 to 128.",
-        "-P",
-        brief="TCP connections, or UDP flows. [1]",
-        default="1",
-        metavar="N",
-    )
-    window: str = option(
-        TEST,
-        "Socket buffers: auto, or a size such as 56K or 1M.",
-        "-w",
-        brief="Socket buffers: auto, 56K, 1M. [auto]",
-        default="auto",
-        metavar="SIZE",
-    )
+    sessions: str = setting_option("sessions", TEST)
+    window: str = setting_option("window", TEST)
     rate: str | None = option(
         TEST,
         "Limit each direction to this rate, over all sessions: 100M, 2.5G; with udp also expected, search or max.",
@@ -197,14 +192,7 @@ class PlanOptions:
         metavar="TIME",
         shown="a fifth of the test, at most 1 s",
     )
-    interval: str | None = option(
-        TEST,
-        "Time between samples, 50ms to 10; run and check print a line each time.",
-        "-i",
-        brief="Interval of samples and lines: 1, 0.5, 100ms.",
-        metavar="TIME",
-        shown="0.25; lines 1, on a terminal",
-    )
+    interval: str | None = setting_option("interval", TEST)
     workload: Workload = option(
         TEST,
         "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses; "
@@ -256,7 +244,7 @@ class PlanOptions:
     @property
     def interval_ns(self) -> int | None:
         """The time between samples if it was given; raise PlanError for a bad one."""
-        return None if self.interval is None else parsing.time_ns(self.interval, "interval", _INTERVAL_REMEDY)
+        return None if self.interval is None else parsing.time_ns(self.interval, "interval", INTERVAL_REMEDY)
 
     def sending_rate(self) -> "SendingRate | None":
         """Return the requested rate of datagrams; None for the default and for TCP. Raise PlanError."""
@@ -295,11 +283,12 @@ class PlanOptions:
 
     def duration_ns(self, default_seconds: str) -> int | None:
         """Return the duration of the test, None without a limit; raise PlanError for a bad one."""
-        if self.seconds is None and self.bytes_ is not None:
+        seconds = self.seconds
+        if seconds is None and self.bytes_ is not None:
             return None
-        if self.rate == "search":
-            default_seconds = _SEARCH_SECONDS
-        return parsing.duration_ns(default_seconds if self.seconds is None else self.seconds)
+        if self.rate == "search" and not is_typed("seconds"):
+            seconds = _SEARCH_SECONDS
+        return parsing.duration_ns(default_seconds if seconds is None else seconds)
 
 
 def _max_duration_ns(text: str) -> int | None:
@@ -400,6 +389,17 @@ class LinkOptions:
             mtu_bytes=None if self.mtu is None else parsing.mtu_bytes(self.mtu),
         )
 
+    @property
+    def arguments(self) -> list[str]:
+        """The same options as words of a command line."""
+        values = {"--line-rate": self.line_rate, "--mtu": self.mtu, "--tunnel": self.tunnel}
+        flags = {"--ipv6": self.ipv6, "--timestamps": self.timestamps, "--no-timestamps": self.timestamps is False}
+        return [
+            *("--vlan", self.vlan),
+            *(word for name, value in values.items() if value is not None for word in (name, value)),
+            *(name for name, is_given in flags.items() if is_given),
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class ResultOptions:
@@ -416,6 +416,7 @@ class ResultOptions:
     )
     as_json: bool = json_flag()
     as_json_stream: bool = json_stream_flag()
+    redact: bool = redact_flag()
 
     def to_record(self) -> "Record":
         """Return the facts that the run log keeps beside the measurements; raise PlanError for a bad label."""
@@ -444,6 +445,7 @@ class SeriesOutputOptions:
     force: bool = flag(OUTPUT, "Replace the files if they exist.", "-f")
     as_json: bool = json_flag()
     as_json_stream: bool = json_stream_flag()
+    redact: bool = redact_flag()
 
     def to_outputs(self) -> "Outputs":
         """Return the outputs. Raises PlanError if a file cannot be written, UsageError for both kinds of JSON."""
@@ -463,6 +465,7 @@ class SeriesOutputOptions:
         """The same options as words of a command line."""
         files = {"--csv": self.csv, "--report": self.report}
         flags = {"--force": self.force, "--json": self.as_json, "--json-stream": self.as_json_stream}
+        flags |= {"--redact": self.redact}
         return [
             *(word for name, path in files.items() if path is not None for word in (name, str(path))),
             *(name for name, is_given in flags.items() if is_given),
@@ -473,13 +476,7 @@ class SeriesOutputOptions:
 class OutputOptions(ResultOptions):
     """The same, and the pass mark."""
 
-    pass_mark: str | None = option(
-        OUTPUT,
-        "Percent of the expected rate that is a pass.",
-        brief="Percent of the expected rate that is a pass. [95]",
-        metavar="PERCENT",
-        shown="the one in your settings, else 95",
-    )
+    pass_mark: str = setting_option("pass_mark", OUTPUT)
     why: bool = flag(
         OUTPUT, "Say what limits the rate, even without an expected rate.", brief="Say what limits the rate."
     )

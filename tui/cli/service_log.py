@@ -52,6 +52,9 @@ class ServiceLog:
         self.is_journal = path is None and leads_to_journal(stream)
         self._write, self._loss_text, self._path = write, loss_text, path
         self._file = None if path is None else _open(path)
+        self._earlier: BackgroundWriter | None = (
+            None  # the one before the last rotation, which may still be writing
+        )
 
     def add(self, line: str, priority: Priority = Priority.INFO) -> None:
         """Write a line."""
@@ -71,13 +74,15 @@ class ServiceLog:
             return
         self._file.close()
         self._report(self._file)
-        self._file = new
+        self._earlier, self._file = self._file, new
 
     def close(self) -> None:
         """Write the waiting lines, for a moment at most."""
         if self._file is not None:
             self._file.close()
-            self._file.flush(_FLUSH_S)
+            for file in (self._earlier, self._file):
+                if file is not None:
+                    file.flush(_FLUSH_S)
             self._report(self._file)
 
     def _report(self, file: BackgroundWriter) -> None:

@@ -11,6 +11,7 @@ from textual.widgets import DataTable
 from ...engine.far.status import RunStatus
 from ..words import numbers
 from ..words.numbers import RateUnit
+from ..words.redaction import REDACTION
 from .endpoint_rates import ClientReading
 
 
@@ -39,6 +40,7 @@ def _run(client: ClientReading, _units: RateUnit) -> str:
 
 
 def _host(client: ClientReading) -> str:
+    REDACTION.learn_host(client.hostname)
     return numbers.sanitize(client.hostname or client.software or numbers.UNKNOWN)
 
 
@@ -93,7 +95,7 @@ class ClientTable(DataTable[Text]):
         self._clients: Sequence[ClientReading] = ()
         self._units = RateUnit.MBIT
 
-    def show(self, clients: Sequence[ClientReading], units: RateUnit) -> None:
+    def show_clients(self, clients: Sequence[ClientReading], units: RateUnit) -> None:
         """Show these clients; unchanged cells are not repainted."""
         self._clients, self._units = clients, units
         columns = _columns(self.size.width)
@@ -122,7 +124,7 @@ class ClientTable(DataTable[Text]):
     def on_resize(self, _event: Resize) -> None:
         """Choose the columns for the new width."""
         self._names = ()
-        self.show(self._clients, self._units)
+        self.show_clients(self._clients, self._units)
 
 
 def _columns(width: int) -> list[tuple[_Column, int]]:

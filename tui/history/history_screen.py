@@ -27,7 +27,6 @@ from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of
 from ..kit.screens.prompts import ConfirmScreen
-from ..kit.widgets.key_footer import KeyFooter
 from ..kit.widgets.typed_input import Debounce, TextField
 from ..words import numbers
 from ..words.comparison import LETTERS
@@ -98,7 +97,7 @@ class HistoryScreen(ActionScreen):
         yield TextField(self._first_filter, placeholder=placeholder, compact=True, id="filter")
         yield RunTable()
         yield RunDetail()
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Focus the table."""
@@ -154,7 +153,7 @@ class HistoryScreen(ActionScreen):
         numbers = page_around(lines.numbers, at)
         with self._report_failure():
             async with timeout(_READ_TIMEOUT_S):
-                lines.add(await to_thread(self._log.read_entries, numbers), numbers)
+                lines.add_entries(await to_thread(self._log.read_entries, numbers), numbers)
         if lines is self._lines:
             self._show_lines()
             self._detail_soon.schedule()
@@ -226,7 +225,7 @@ class HistoryScreen(ActionScreen):
         """Show what was read or marked; `at` is the cursor's place, if that is another."""
         selection, table = self._selection, self.query_one(RunTable)
         runs = RunList(self._lines, selection.marked, selection.column, selection.is_descending)
-        table.show(runs, table.highlighted if at is None else at)
+        table.show_runs(runs, table.highlighted if at is None else at)
 
     def _filter(self) -> None:
         self.run_worker(self._reload(), group="filter", exclusive=True, exit_on_error=False)
@@ -246,7 +245,7 @@ class HistoryScreen(ActionScreen):
 
     def _show_detail(self) -> None:
         run = self._lines.entry(self.query_one(RunTable).highlighted)
-        self.query_one(RunDetail).show(None if run is None else run_line(run))
+        self.query_one(RunDetail).show_detail(None if run is None else run_line(run))
 
     async def _run_at_cursor(self) -> RunEntry | None:
         """Return the run at the cursor, after a filter that is still pending."""
@@ -299,7 +298,7 @@ class HistoryScreen(ActionScreen):
         """Compare the marked runs with the oldest of them."""
         runs = self._selection.comparison(await self._run_at_cursor())
         if runs is None:
-            self.notify(f"First mark 2 to {len(LETTERS)} runs with space.", title="compare")
+            self.notify(f"First mark 2 to {len(LETTERS)} runs with {self.key_of('mark')}.", title="compare")
             return
         app_of(self).push_screen(CompareScreen([run.run_id for run in runs], self._log, self._services.export))
 

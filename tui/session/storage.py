@@ -20,6 +20,7 @@ from ...engine.model.errors import (
     UsageError,
     explain_os_error,
 )
+from ..words.redaction import REDACTION
 
 if TYPE_CHECKING:
     from ...engine.results.run_log import RunLog, RunRecord
@@ -32,6 +33,7 @@ LAST: Final = "last"
 """In place of the id of a run: the one that was saved last."""
 _NAMES_IN_ERROR: Final = 5
 _NEWEST: Final = 3
+_LAST: Final = "last"
 
 T = TypeVar("T")
 _NO_HOME: Final = Path(os.devnull, "no-home-directory")
@@ -199,8 +201,8 @@ def find_run(log: "RunLog", text: str) -> "RunRecord":
     A damaged log is not the user's mistake: it stays a RunLogError.
     """
     try:
-        if text == LAST:
-            return log.find_newest()
-        return log.find(text)
+        run = log.find_newest() if text == LAST else log.find(text)
     except UnknownRun as error:
         raise UsageError(str(error)) from error
+    REDACTION.learn_document(run.peer, run.document)
+    return run

@@ -17,6 +17,7 @@ from ...engine.results.run_log import SEARCH_FIELDS, WHOLE, RunEntry, RunQuery
 from ...engine.results.run_log.run_brief import ListedLatency, ListedSettings, RunBrief
 from . import numbers, responsiveness
 from .datagram_results import loss_percent
+from .redaction import REDACTION
 
 _UNDER_LOAD: Final = "under load"
 _OF_ONE_LOAD: Final = set(ResponsivenessTest) - {ResponsivenessTest.PHASES, ResponsivenessTest.ALONGSIDE}
@@ -78,6 +79,7 @@ class RunLine:
 
 def run_line(row: RunEntry) -> RunLine:
     """Return the line of a run."""
+    REDACTION.learn_far_end(row.peer)
     figures = row.figures
     return RunLine(
         run_id=row.run_id,

@@ -67,6 +67,23 @@ def test_a_worker_process_loads_nothing_that_only_people_need() -> None:
     assert not loaded & {"textual", "rich", "click", "platformdirs", "linkgauge.tui"}
 
 
+@pytest.mark.parametrize("arguments", [(), ("db-02",)])
+def test_a_terminal_that_cannot_show_the_app_gets_the_command_that_needs_no_screen(
+    arguments: tuple[str, ...],
+) -> None:
+    """As in the shell of an editor; a test is not begun in place of the app."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "linkgauge", *arguments]
+    environment = {**os.environ, "TERM": "dumb"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as done:
+        status = done.wait(DEADLINE_S)
+    text = os.read(ours, 4096).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert status == 2
+    assert f"TERM=dumb) cannot show the app; without it: linkgauge run {''.join(arguments) or 'loopback'}" in text
+
+
 def test_the_help_names_every_command_and_what_a_peer_is() -> None:
     """And the exit statuses, which scripts live on."""
     done = process("--help")
@@ -83,7 +100,7 @@ def test_the_help_names_every_command_and_what_a_peer_is() -> None:
         (("presets", "new"), "NAME", "Id of the run or its beginning, or last; required."),
         (("runs", "report"), "ID...", "File of the page; required."),
         (("runs", "compare"), "ID ID...", "the others are compared with the first."),
-        (("run",), "PEER", "Measure latency before and under the load too."),
+        (("run",), "[PRESET] PEER", "Measure latency before and under the load too."),
     ],
 )
 def test_a_help_page_says_what_may_be_left_out_and_what_may_not(

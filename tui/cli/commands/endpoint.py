@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from ....engine.model.errors import UsageError, require_extra
 from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT
 from ...words import parsing
-from ..click_extension import flag, group, option
+from ..click_extension import flag, group, option, setting_option
 from ..metrics_options import MetricsOptions
 from ..options import json_flag
 
@@ -26,13 +26,7 @@ _LIMITS: Final = "Limits"
 class EndpointOptions:
     """The options of an endpoint: where it listens, its key and its certificate."""
 
-    bind: str | None = option(
-        _ENDPOINT,
-        "Address to listen on.",
-        brief="Address to listen on. [every address]",
-        metavar="ADDRESS",
-        shown="every address",
-    )
+    bind: str | None = setting_option("bind", _ENDPOINT)
     port: str = option(
         _ENDPOINT,
         "TCP port to listen on; 0 takes a free one.",
@@ -40,13 +34,7 @@ class EndpointOptions:
         default=str(DEFAULT_PORT),
         metavar="N",
     )
-    key_file: Path | None = option(
-        _ENDPOINT,
-        "File with the key that clients need; only you may read it. SIGHUP reads it again. "
-        "Without it: LINKGAUGE_KEY, or a new key, which is printed on a terminal, and otherwise saved in a file.",
-        brief="Key that clients need. [LINKGAUGE_KEY, or a new one]",
-        metavar="FILE",
-    )
+    key_file: Path | None = setting_option("endpoint_key_file", _ENDPOINT)
     open_: bool = flag(_ENDPOINT, "Ask for no key: serve everybody.", brief="Ask for no key: serve everybody.")
     tls_cert: Path | None = option(
         _ENDPOINT,

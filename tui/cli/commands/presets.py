@@ -32,7 +32,7 @@ class ListOptions:
 
 def list_presets(options: ListOptions) -> int:
     """List the presets with their expected rates (the default command)."""
-    from ....presets.search import find_presets, unknown_link_hint
+    from ....presets.preset_search import find_presets, unknown_link_hint
     from ...session.user_presets import load_presets
 
     language, query = resolve_language(options.lang), " ".join(options.words)
@@ -76,7 +76,7 @@ def show_preset(options: ShowOptions) -> int:
         emit_json(preset_json(catalog_preset, variant))
     else:
         from ....presets.datasheet import build_sheet
-        from ...kit.drawing.preset_columns import sheet_parts
+        from ...kit.drawing.preset_datasheet import sheet_parts
 
         emit_rich(*sheet_parts(build_sheet(catalog_preset, variant, language)))
     return 0

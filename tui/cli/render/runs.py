@@ -13,6 +13,7 @@ from ....engine.results.figure_codec import DOCUMENT_VERSION
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
 from ...words import numbers
 from ...words.comparison import changed_settings, comparison_json, comparison_table, identity_differences
+from ...words.redaction import REDACTION
 from ...words.run_line import (
     grade_in,
     listed_bit_s,
@@ -38,6 +39,7 @@ _PEER: Final = _HEADINGS.index("peer")
 
 def row_json(row: RunRecord) -> dict[str, Any]:
     """Return a run of the list as JSON values."""
+    REDACTION.learn_document(row.peer, row.document)
     return {
         "run_id": row.run_id,
         "started_utc": row.started_utc,
@@ -86,6 +88,7 @@ def _run_cells(rows: Iterable[RunEntry]) -> Iterator[tuple[str, ...]]:
     """Yield the texts of each run. Equal ones are the same object: there may be many runs."""
     same: dict[str, str] = {}
     for row in rows:
+        REDACTION.learn_far_end(row.peer)
         rest = (
             numbers.sanitize(row.peer),
             test_words(row.figures),

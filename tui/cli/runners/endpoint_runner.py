@@ -38,6 +38,7 @@ from ...endpoint.endpoint_setup import (
 )
 from ...endpoint.key_file import saved_key
 from ...words import numbers
+from ...words.redaction import REDACTION
 from ..output import (
     emit_json,
     emit_json_line,
@@ -207,7 +208,7 @@ class _EndpointLog:
         else:
             time = "" if self._log.is_journal else f"{_local_time()} "
             text = f"{time}{numbers.sanitize(log_text(line))}"
-        self._log.add(text, _PRIORITIES.get(event, Priority.INFO))
+        self._log.add(REDACTION.text(text), _PRIORITIES.get(event, Priority.INFO))
 
 
 def _lost_lines(count: int) -> str:

@@ -27,7 +27,8 @@ from ...watch.running.watch_file import read_watch_file
 from ...watch.running.watch_session import WatchSession, open_watch
 from ...watch.watch_words import event_tone, event_words
 from ...words.numbers import sanitize
-from ..output import emit_line, print_stderr, write_in_background
+from ...words.redaction import REDACTION
+from ..output import emit_redacted_line, print_stderr, write_in_background
 from ..service_log import Priority, ServiceLog
 from ..termination import INCOMPLETE, PASS, exit_status, handle_signals, signal_exit_status
 from .recording import error_lines
@@ -70,7 +71,7 @@ def run_watch(job: WatchJob) -> int:
 @contextmanager
 def _open_output(job: WatchJob) -> Generator[ServiceLog]:
     """Open the destination of the lines; raise OutputError if the file cannot be written."""
-    output = ServiceLog(sys.stdout, emit_line, _lost_lines, job.log_file)
+    output = ServiceLog(sys.stdout, emit_redacted_line, _lost_lines, job.log_file)
     try:
         yield output
     finally:
@@ -184,11 +185,11 @@ async def _print_lines(job: WatchJob, session: Watch, output: ServiceLog) -> int
     worst = PASS
     async for event in session:
         if job.as_json_stream:
-            text = json.dumps(event_line(event), ensure_ascii=False, allow_nan=False)
+            text = json.dumps(REDACTION.document(event_line(event)), ensure_ascii=False, allow_nan=False)
         else:  # with its time, UTC as in the history
             at = datetime.fromtimestamp(event.at_s, UTC)
             time_text = "" if output.is_journal else f"{at:%Y-%m-%d %H:%M:%S}  "
-            text = sanitize(f"{time_text}{event_words(event, session.plan)}")
+            text = REDACTION.text(sanitize(f"{time_text}{event_words(event, session.plan)}"))
         output.add(text, _PRIORITIES.get(event_tone(event), Priority.INFO))
         if isinstance(event, CheckEnded) and event.decides:
             worst = max(worst, exit_status(event.result.word))

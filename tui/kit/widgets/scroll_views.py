@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.console import RenderableType
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.events import Click, Resize
 from textual.geometry import Region, Size
@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from ..actions import SCROLL_BINDINGS, movement_bindings
 from ..drawing.styled_lines import StyledWidget
 
 _CURSOR = "cursor-list--cursor"
@@ -21,19 +22,17 @@ _CURSOR = "cursor-list--cursor"
 class CursorList(StyledWidget, ScrollView, can_focus=True):
     """A list of `row_count` rows below a fixed header. `highlighted` is the row of the cursor, if any.
 
+    Only rows in view are made. To move the cursor takes 2.6 ms of CPU. In Textual's DataTable of 300 rows it takes
+    4.4 ms, in its OptionList 16 ms (bench/own_widgets.py).
+
     A subclass returns rows from `draw`, says by `is_selectable` which of them can have the cursor, and calls
     `set_rows` after each change of them.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {_CURSOR}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "cursor_up", show=False),
-        Binding("down", "cursor_down", show=False),
-        Binding("pageup", "page_up", show=False),
-        Binding("pagedown", "page_down", show=False),
-        Binding("home", "first", show=False),
-        Binding("end", "last", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = movement_bindings(
+        up="cursor_up", down="cursor_down", page_up="page_up", page_down="page_down", first="first", last="last"
+    )
     DEFAULT_CSS = """
     CursorList {
         overflow-x: hidden;
@@ -189,8 +188,12 @@ LineLayout = Callable[[int], Sequence[Content]]
 
 
 class TextPage(StyledWidget, ScrollView, can_focus=True):
-    """Shows a Rich renderable, or lines from a function of the width."""
+    """Shows a Rich renderable, or lines from a function of the width.
 
+    Another text of 200 lines takes 13.5 ms of CPU, and 17.4 ms in Textual's Static (bench/own_widgets.py).
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = SCROLL_BINDINGS
     DEFAULT_CSS = """
     TextPage {
         overflow-x: hidden;
@@ -207,7 +210,7 @@ class TextPage(StyledWidget, ScrollView, can_focus=True):
         self._text: RenderableType | LineLayout | None = None
         self._strips: list[Strip] = []
 
-    def show(self, text: RenderableType | LineLayout) -> None:
+    def show_text(self, text: RenderableType | LineLayout) -> None:
         """Show this text from its beginning."""
         self._text = text
         self._lay_out()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from linkgauge.tui.kit.actions import ScreenKind
+from linkgauge.tui.kit.actions import ScreenKind, actions_of
 from linkgauge.tui.kit.widgets.key_footer import KeyFooter
 
 from ...gauges.instrument_bench import Bench, lines_of
@@ -11,7 +11,7 @@ from ...gauges.instrument_bench import Bench, lines_of
 
 async def footer_text(screen: ScreenKind, width: int) -> str:
     """Return the footer of a kind of screen in a terminal of a width."""
-    app = Bench(KeyFooter(screen))
+    app = Bench(KeyFooter(screen, actions_of(screen)))
     async with app.run_test(size=(width, 3)) as pilot:
         await pilot.pause()
         return lines_of(app)[0]
@@ -38,6 +38,16 @@ async def test_keys_of_one_label_share_an_entry() -> None:
     text = await footer_text(ScreenKind.COCKPIT, 400)
     assert "+- sessions" in text
     assert "[] window" in text
+
+
+@pytest.mark.parametrize("screen", ScreenKind)
+async def test_what_a_screen_has_no_room_for_gives_way_to_the_other_keys(screen: ScreenKind) -> None:
+    """In each width such an entry is there only if every entry of the footer is."""
+    wanted = {each.label for each in actions_of(screen) if each.in_footer and screen not in each.footer_hidden_on}
+    hidden = {each.label for each in actions_of(screen) if screen in each.footer_hidden_on} - wanted
+    for width in (60, 80, 100, 120, 160):
+        shown = {entry.split(" ", 1)[1] for entry in (await footer_text(screen, width)).split("  ") if " " in entry}
+        assert not shown & hidden or wanted <= shown
 
 
 async def test_a_click_presses_the_key_below_it(world: Any) -> None:
