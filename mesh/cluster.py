@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Cor
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, Final, TypeVar, cast
+from urllib.parse import urlsplit
 
 from ..engine.host.event_loop import await_shielded
 from ..engine.model.errors import (
@@ -288,7 +289,7 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         if client is not None:
             await _close(client)
         raise ClusterError(
-            f"no Dask scheduler answers at {make_printable(scheduler)}: {_explain(error)}; "
+            f"no Dask scheduler answers at {make_printable(scheduler)}: {_explain_failure(error, scheduler)}; "
             "start one with: dask scheduler"
         ) from error
     try:
@@ -297,6 +298,14 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         yield client
     finally:
         await await_shielded(_close(client))
+
+
+def _explain_failure(error: BaseException, scheduler: str) -> str:
+    """Return why a connection failed: the error of the system that Dask retried until its deadline, if any."""
+    cause = error.__cause__
+    if isinstance(cause, OSError) and cause.errno is not None:
+        return make_printable(explain_os_error(cause, urlsplit(scheduler).hostname or ""))
+    return _explain(error)
 
 
 async def _close(client: Any) -> None:

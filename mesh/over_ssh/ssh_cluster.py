@@ -111,7 +111,7 @@ async def _ask(asyncssh: Any, host: Host, python: str) -> Host | HostLost:
     except TimeoutError:
         return _lost(host, FailureCode.NO_ANSWER, "ssh timed out")
     except (OSError, ValueError, asyncssh.Error) as error:  # ValueError: ~/.ssh/config, a key file, a name
-        reason = explain_os_error(error) if isinstance(error, OSError) else error
+        reason = explain_os_error(error, host.name) if isinstance(error, OSError) else error
         return _lost(host, FailureCode.UNREACHABLE, f"ssh: {reason}")
     words = str(answer.stdout).split()
     if answer.exit_status or not words:
@@ -151,7 +151,8 @@ def _separate_same_hosts(hosts: Sequence[Host]) -> tuple[list[Host], list[HostLo
         if earlier is host:
             found.append(host)
         else:
-            both = "" if earlier.name == host.address else f": both have the address {host.address}"
+            is_named = str(host.address) in f"{earlier.name} {host.name}"
+            both = "" if is_named else f": both have the address {host.address}"
             lost.append(_lost(host, FailureCode.FAILED, f"it is the same host as {earlier.name}{both}"))
     return found, lost
 

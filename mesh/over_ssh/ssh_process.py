@@ -73,6 +73,15 @@ class SshScheduler(SshProcess):
     DASK_CLASS = "distributed.Scheduler"
     SIGN = "Scheduler at:"
 
+    async def start(self) -> None:
+        """Start the scheduler. Raises ClusterError also for an error of the system, which Dask would quote."""
+        try:
+            await super().start()
+        except TimeoutError as error:
+            raise ClusterError(f"{self._host}: no answer within {_START_DEADLINE_S:g} s") from error
+        except OSError as error:
+            raise ClusterError(f"{self._host}: {explain_os_error(error, self._host)}") from error
+
 
 class SshWorker(SshProcess):
     """A worker. SpecCluster passes the scheduler's address, and a name that the order has already.
@@ -95,7 +104,7 @@ class SshWorker(SshProcess):
         except TimeoutError:
             self.problem = f"its Dask worker did not start within {_START_DEADLINE_S:g} s"
         except (OSError, ValueError, ClusterError, asyncssh.Error) as error:
-            reason = explain_os_error(error) if isinstance(error, OSError) else error
+            reason = explain_os_error(error, self._host) if isinstance(error, OSError) else error
             self.problem = f"its Dask worker did not start: {reason}"
         if self.problem is not None:
             await self.close()

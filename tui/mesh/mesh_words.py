@@ -123,7 +123,11 @@ def comparison_lines(comparison: MeshComparison) -> Iterator[str]:
         yield f"compared with {comparison.before}: {cells}, median {round(comparison.percent, 1) + 0.0:+.1f}{NBSP}%"
     for finding in comparison.slower:
         is_down = finding.code is MeshFindingCode.HOST_DOWN
-        yield _changed(finding) if is_down else f"slower now: {_changed(finding)}"
+        yield (
+            f"{finding.sender} has no results now{_why_down(finding)}"
+            if is_down
+            else f"slower now: {_changed(finding)}"
+        )
     for finding in comparison.faster:
         is_down = finding.code is MeshFindingCode.HOST_DOWN
         yield f"{finding.sender} has results again" if is_down else f"faster now; before: {_changed(finding)}"
@@ -152,8 +156,12 @@ def _what_is_slow(finding: MeshFinding) -> str:
         less=less,
         fewer=less.replace("less", "fewer"),
         lost=numbers.percent(finding.lost_percent),
-        failure="" if finding.failure is None else f": {failure_words(finding.failure)}",
+        failure=_why_down(finding),
     )
+
+
+def _why_down(finding: MeshFinding) -> str:
+    return "" if finding.failure is None else f": {failure_words(finding.failure)}"
 
 
 def _groups(finding: MeshFinding) -> str:

@@ -33,7 +33,7 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)
     lines = [f"Host db-{n}\n  HostName 127.0.0.6{n}\n" for n in (1, 2)]
-    lines += [f"Host db-*\n  Port {sshd.port}\n  User root\n  IdentityFile {folder / 'key'}\n"]
+    lines += [f"Host db-* 127.0.0.61\n  Port {sshd.port}\n  User root\n  IdentityFile {folder / 'key'}\n"]
     lines += [f"  UserKnownHostsFile {folder / 'known_hosts'}\n"]
     (home / ".ssh" / "config").write_text("".join(lines))
     monkeypatch.setenv("HOME", str(home))
@@ -107,13 +107,16 @@ async def test_strangers_are_refused_and_the_key_is_in_no_command_line(sshd: Ssh
 
 
 @pytest.mark.every
-async def test_a_second_name_of_a_host_costs_that_name_only(sshd: Sshd) -> None:
+async def test_a_second_name_of_a_host_costs_that_name_only_and_its_address_is_named_once(sshd: Sshd) -> None:
     """Each interface takes part once."""
-    hosts = (Host("db-1"), Host("db-2"), Host("root@db-1"))
+    hosts = (Host("db-1"), Host("db-2"), Host("root@db-1"), Host("127.0.0.61"))
     async with start_processes(hosts, sys.executable) as (_, found, lost):
         assert [host.name for host in found] == ["db-1", "db-2"]
         reasons = [(each.host, each.failure.detail) for each in lost]
-    assert reasons == [("root@db-1", "it is the same host as db-1: both have the address 127.0.0.61")]
+    assert reasons == [
+        ("root@db-1", "it is the same host as db-1: both have the address 127.0.0.61"),
+        ("127.0.0.61", "it is the same host as db-1"),
+    ]
     sshd.wait_until_gone()
 
 

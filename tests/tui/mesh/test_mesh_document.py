@@ -75,7 +75,7 @@ def test_the_document_says_what_has_changed_since_an_earlier_mesh() -> None:
         figures={c: CellFigure(c, failure=LOST) if "db-02" in c else each for c, each in before.figures.items()},
     )
     assert list(comparison_lines(compare_meshes(before, down)))[1:] == [
-        "db-02 has no results: lost: its worker has gone"
+        "db-02 has no results now: lost: its worker has gone"
     ]
     assert list(comparison_lines(compare_meshes(down, before)))[1:] == ["db-02 has results again"]
 
