@@ -30,6 +30,10 @@ from .plan import MIN_HOSTS, Host
 
 NIC: Final = "nic"
 """The resource of a Dask worker that stands for its host's interface: each test takes one."""
+SCHEDULER_CLASS: Final = f"{__package__}.dask_servers.MeshScheduler"
+WORKER_CLASS: Final = f"{__package__}.dask_servers.MeshWorker"
+WORKER_OPTIONS: Final[Mapping[str, Any]] = {"nthreads": 2, "resources": {NIC: 1}, "memory_limit": 0}
+"""The options of each worker that a mesh starts itself."""
 CONNECT_DEADLINE_S: Final = 10.0
 _SCHEMES: Final = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
 _ASK_DEADLINE_S: Final = 10.0
