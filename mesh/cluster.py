@@ -277,6 +277,11 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         raise PlanError("--scheduler", scheduler, f"give tcp://ADDRESS:PORT ({', '.join(_SCHEMES)})")
     client: Any = None
     try:
+        if scheduler.startswith(("tls:", "wss:")) and not _has_certificate():
+            raise ClusterError(
+                f"{make_printable(scheduler)} needs a certificate: name distributed.comm.tls.ca-file, client.cert "
+                "and client.key in Dask's configuration, as the scheduler has them"
+            )
         with warnings.catch_warnings():
             # About workers with another Dask or Python: a mesh checks its needs itself.
             warnings.simplefilter("ignore", VersionMismatchWarning)
@@ -288,7 +293,7 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         if client is not None:
             await await_shielded(_close(client))
         raise
-    except (OSError, ValueError, ImportError, TimeoutError) as error:
+    except (OSError, ValueError, ImportError, TimeoutError, RuntimeError) as error:
         if client is not None:
             await _close(client)
         raise ClusterError(
@@ -301,6 +306,14 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         yield client
     finally:
         await await_shielded(_close(client))
+
+
+def _has_certificate() -> bool:
+    """Return whether Dask's configuration names a client's certificate. Raises OSError if it cannot be read."""
+    from distributed import security
+
+    made: Any = cast("Any", security.Security)()
+    return made.get_connection_args("client")["ssl_context"] is not None
 
 
 async def _close(client: Any) -> None:

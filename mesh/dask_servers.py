@@ -25,7 +25,7 @@ class MeshWorker(_WithoutHttp, Worker):
     """A worker without HTTP. It creates `ready_file`, if given, once the scheduler knows it."""
 
     def __init__(self, *arguments: Any, ready_file: str | None = None, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+        super().__init__(*arguments, **options)  # pyright: ignore[reportUnknownMemberType] (no types)
         self._ready_file = None if ready_file is None else Path(ready_file)
 
     async def start_unsafe(self) -> Any:
