@@ -26,7 +26,7 @@ test: $(VENV)/dev.stamp
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest -q -n 4 --dist worksteal $(EVERY) -m "not alone" || \
+	$(BIN)/python -m pytest -q -n 6 --dist worksteal $(EVERY) -m "not alone" || \
 	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m "not alone"
 	alone=$$(grep -rlE "mark\.alone" tests --include="test_*.py"); \
 	  $(BIN)/python -m pytest -q $(or $(EVERY),-n 2 --dist loadfile) -m alone $$alone || \
@@ -72,9 +72,10 @@ release-check: $(VENV)/dev.stamp
 dist: $(VENV)/dev.stamp
 	$(BIN)/python packaging/dist.py $(ARGS)
 
-# Pictures of real runs on a link that it emulates itself, as PNG, into screenshots/.
+# Pictures of real runs on a link that it emulates itself, as PNG, into screenshots/. One that moves, as GIF:
+# make screenshots ARGS="--only moving".
 screenshots: $(VENV)/dev.stamp
-	$(BIN)/python screenshots/make.py
+	$(BIN)/python screenshots/make.py $(ARGS)
 
 # linkgauge against every other tester on PATH, into bench/results.
 bench: $(VENV)/dev.stamp

@@ -1,4 +1,4 @@
-"""What linkgauge costs as work grows: many saved runs, many presets, long runs, many sessions, short intervals.
+"""What linkgauge costs: its first frame, many saved runs and presets, long runs, many sessions, short intervals.
 
 Usage: make costs [ARGS="--only history --short"]
 
@@ -26,6 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from first_frame import first_frames
 from linkgauge.engine.model.events import Ended, Reason, RunEnd, Sampled, Started
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.run_log import RunLog, RunQuery
@@ -303,12 +304,15 @@ _HISTORY = ("runs", "list", "list --label", "show", "compare", "delete")
 _KEYS = ("runs", "open", "first key", "filter", "sort", "mark, compare", "memory")
 _PRESETS = ("own presets", "--version", "presets list", "presets show", "open the list", "type")
 _LONG = ("run", "samples", "write", "file", "show", "CSV", "report")
+_START = ("first frame of the app", "import of Textual", "ratio")
 _TESTS = ("sessions", "interval", "rate", "local ms/MiB", "remote ms/MiB", "memory of both, MiB", "first byte")
 
 
 def measure(folders: Folders, only: Sequence[str], *, is_short: bool) -> None:
     """Print the tables."""
     counts = (30, 300) if is_short else _RUN_COUNTS
+    if "start" in only:
+        print_table("The first frame, CPU of the process", _START, first_frames(3 if is_short else 9))
     record_runs(folders.data / "real", 1.0 if is_short else 2.0)
     if "history" in only:
         print_table("Commands on saved runs", _HISTORY, history_commands(folders, counts))
@@ -331,7 +335,7 @@ def measure(folders: Folders, only: Sequence[str], *, is_short: bool) -> None:
 
 def main() -> None:
     """Parse the command line, and measure in a folder of its own."""
-    parts = ("history", "presets", "day", "sessions")
+    parts = ("start", "history", "presets", "day", "sessions")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(parts), help=f"some of {', '.join(parts)}")
     parser.add_argument("--short", action="store_true", help="a few small cases, to try the script")

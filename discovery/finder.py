@@ -4,11 +4,10 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
-from ipaddress import IPv4Interface, IPv6Address, IPv6Interface
-from socket import AddressFamily
+from ipaddress import IPv4Interface, IPv6Interface
 from typing import Any, Final
 
-import psutil
+import ifaddr
 from zeroconf import Error, ServiceStateChange
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo
 
@@ -72,15 +71,13 @@ async def find_endpoints(seconds: float) -> list[FoundEndpoint]:
 
 def _own_addresses() -> list[Interface]:
     """Return this host's addresses with their networks."""
-    found: list[Interface] = []
-    for addresses in psutil.net_if_addrs().values():
-        for each in addresses:
-            if each.family is AddressFamily.AF_INET and each.netmask:
-                found.append(IPv4Interface(f"{each.address}/{each.netmask}"))
-            elif each.family is AddressFamily.AF_INET6 and each.netmask:
-                length = int(IPv6Address(each.netmask)).bit_count()
-                found.append(IPv6Interface(f"{each.address.partition('%')[0]}/{length}"))
-    return found
+    return [
+        IPv4Interface(f"{each.ip}/{each.network_prefix}")
+        if isinstance(each.ip, str)
+        else IPv6Interface(f"{each.ip[0]}/{each.network_prefix}")
+        for adapter in ifaddr.get_adapters()
+        for each in adapter.ips
+    ]
 
 
 async def _resolve(

@@ -20,17 +20,20 @@ from linkgauge import __version__
 from linkgauge.tui.cli.click_extension import description, section, spelling
 from linkgauge.tui.cli.completion import SCRIPTS
 from linkgauge.tui.cli.main import program
+from linkgauge.tui.session.setting_table import SETTINGS
 
 PROGRAM: Final = "linkgauge"
 FOLDER: Final = Path(__file__).parent
 COMPLETIONS: Final = {"bash": PROGRAM, "zsh": f"_{PROGRAM}", "fish": f"{PROGRAM}.fish"}
 ENVIRONMENT: Final = {
     "LINKGAUGE_KEY": "The key of the remote endpoint, instead of --key-file.",
+    "LINKGAUGE_PEER": "The remote host of a command that names none; linkgauge lab --shell sets it.",
     "LINKGAUGE_SSH_COMMAND": "The command that starts ssh for ssh:// peers.",
     "LINKGAUGE_DATA_DIR": "The directory of the saved runs.",
     "LINKGAUGE_CONFIG_DIR": "The directory of settings, keys and your own presets.",
     "LINKGAUGE_LOG": "debug for a log on standard error, or the path of a file for it.",
     "LINKGAUGE_WORKLOADS": "Modules of further workloads, separated by commas.",
+    **{row.variable: f"The setting {row.name}: {row.help}" for row in SETTINGS.values()},
     "NO_COLOR": "Set to anything for output without colours.",
 }
 

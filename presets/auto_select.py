@@ -2,17 +2,19 @@
 
 Pure. The slower interface limits a link, so its line rate counts, as do the smaller MTU and half duplex. A
 documented preset comes before a computed one. If no preset is for exactly this link, the nearest preset is computed
-for this link's line rate and MTU, with a warning.
+for this link's line rate and MTU, with a warning. If an end reports no speed, as in most virtual machines, no
+preset is selected: such a test measures, and its rate is not judged.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from ..engine.model.errors import LinkgaugeError, UnknownLineRate
+from ..engine.model.errors import LinkgaugeError
 from ..engine.model.host_info import NicInfo
 from ..engine.model.plan import End
 from .catalog import Catalog
+from .expectation import check_variant
 from .number_text import format_rate
 from .preset import LinkSpec, Preset, Source, Tunnel
 from .wire import DEFAULT_VARIANT, Variant
@@ -23,7 +25,7 @@ AUTO: Final = "auto"
 NO_PRESET: Final = Preset("", "none", "", Source("none", "no document"), LinkSpec("none"))
 """The preset of a link of an unknown kind: its runs are measured and not judged."""
 
-_EXAMPLE: Final = "--line-rate 2.5G"
+_REMEDY: Final = "name a preset (linkgauge presets lists them), or give the link's rate: --line-rate 1G"
 _LOOPBACK: Final = "loopback"
 _TUNNELS: Final[dict[str, Tunnel]] = {"vxlan": "vxlan", "wireguard": "wireguard", "gre": "gre"}
 _USUAL_MTU: Final = 1_500
@@ -37,24 +39,42 @@ _DOCUMENT: Final = "aix"
 
 @dataclass(frozen=True, slots=True)
 class PresetSelection:
-    """The selected preset with its options, the reason, and warnings for the user."""
+    """The selected preset with the options to compute its link with, the reason, and warnings for the user.
+
+    `preset` is NO_PRESET if the interfaces report too little; then `reason` says what is missing.
+    """
 
     preset: Preset
     reason: str
     warnings: tuple[str, ...] = ()
     variant: Variant = DEFAULT_VARIANT
 
-    def adapt(self, requested: Variant) -> Variant:
-        """Return the options to compute the link with: the requested ones, completed by its own.
-
-        A link without a line, such as loopback, has only its own.
-        """
-        return requested.with_defaults(self.variant) if self.has_line else self.variant
+    @property
+    def chosen(self) -> Preset | None:
+        """The preset; None if there is none."""
+        return None if self.preset is NO_PRESET else self.preset
 
     @property
-    def has_line(self) -> bool:
-        """Whether the link has a line, whose options can be requested."""
-        return self.preset.link.framing != "none"
+    def notices(self) -> tuple[str, ...]:
+        """The reason for the preset, or for none and the remedy; and the warnings."""
+        if self.chosen is None:
+            return (f"no expected rate: {self.reason}; {_REMEDY}", *self.warnings)
+        return (f"preset {self.preset.id}: {self.reason}", *self.warnings)
+
+    def with_options(self, requested: Variant) -> "PresetSelection":
+        """Return the selection with the requested link options; a link without a line has only its own.
+
+        Raises PlanError if the link cannot have them.
+        """
+        if self.preset.link.framing != "none":
+            variant = requested.with_defaults(self.variant)
+            check_variant(self.preset, variant)
+            return replace(self, variant=variant)
+        unused = replace(requested, line_rate_bit_s=None).description  # the warnings cover the line rate
+        if not unused:
+            return self
+        why = "without a line rate" if self.chosen is None else f"{self.preset.id} has no line"
+        return replace(self, warnings=(*self.warnings, f"{unused}: not used, {why}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +93,38 @@ def select_preset(
     near: NicInfo | None,
     far: NicInfo | None,
     *,
-    line_rate_bit_s: int | None,
+    requested: Variant = DEFAULT_VARIANT,
     is_far_unknown: bool = False,
 ) -> PresetSelection:
     """Return the preset for the link between two interfaces, with the reason.
 
     Args:
         catalog: the presets to choose from. near: the interface of the near end. far: the interface of the far end.
-        line_rate_bit_s: the user's line rate; without it, both ends must report one. is_far_unknown: whether the
-        far end is a program that cannot report its interface. Then the near end's decides.
+        requested: the user's link options; without a line rate in them, both ends must report one. is_far_unknown:
+        whether the far end is a program that cannot report its interface. Then the near end's decides.
 
     Raises:
-        UnknownLineRate: an end reports no line rate.
+        PlanError: the link cannot have the requested options.
         LinkgaugeError: no preset is similar.
     """
     known = [(end, nic) for end, nic in ((End.NEAR, near), (End.FAR, far)) if nic is not None]
+    rate_bit_s = requested.line_rate_bit_s
     if known and all(nic.sort == "loopback" for _, nic in known):
-        unused = "--line-rate is ignored: loopback has no line" if line_rate_bit_s else None
-        warnings = () if unused is None else (unused,)
-        return PresetSelection(catalog.find(_LOOPBACK), "both ends are on this machine's loopback", warnings)
-    if line_rate_bit_s is None:
-        _check_rates({End.NEAR: near} if is_far_unknown else {End.NEAR: near, End.FAR: far})
-    link = _link(known, line_rate_bit_s)
-    warnings = (*_rate_warnings(known, line_rate_bit_s), *([_FAR_UNKNOWN] if is_far_unknown else []))
+        warnings = ("--line-rate is ignored: loopback has no line",) if rate_bit_s else ()
+        selected = PresetSelection(catalog.find(_LOOPBACK), "both ends are on this machine's loopback", warnings)
+    elif rate_bit_s is None and (
+        unknown := _unknown_rates({End.NEAR: near} if is_far_unknown else {End.NEAR: near, End.FAR: far})
+    ):
+        selected = PresetSelection(NO_PRESET, unknown)
+    else:
+        link = _link(known, rate_bit_s)
+        warnings = (*_rate_warnings(known, rate_bit_s), *([_FAR_UNKNOWN] if is_far_unknown else []))
+        selected = _select(catalog, link, warnings)
+    return selected.with_options(requested)
+
+
+def _select(catalog: Catalog, link: _Link, warnings: tuple[str, ...]) -> PresetSelection:
+    """Return the preset of exactly this link, else the nearest one."""
     candidates = [
         preset
         for preset in catalog.presets
@@ -104,14 +133,28 @@ def select_preset(
         and (preset.source.id == _DOCUMENT or preset.computed)
     ]
     for preset in sorted(candidates, key=lambda preset: not preset.rates):
-        spec = preset.link
-        if (spec.line_rate_bit_s, spec.mtu_bytes, spec.duplex) == (link.rate_bit_s, link.mtu_bytes, link.duplex):
+        if _is_for(preset, link):
             return PresetSelection(preset, link.words, warnings)
     return _nearest(candidates, link, warnings)
 
 
-def _check_rates(nics: dict[End, NicInfo | None]) -> None:
-    """Raise UnknownLineRate if an end reports no line rate."""
+def fitting_interfaces(preset: Preset, nics: Iterable[NicInfo]) -> list[str]:
+    """Return the names of the interfaces that make exactly a preset's link with an interface like themselves."""
+    if preset.link.framing != "ethernet":
+        return []
+    known = (nic for nic in nics if nic.line_rate_bit_s is not None)
+    return [nic.name for nic in known if _is_for(preset, _link([(End.NEAR, nic)], None))]
+
+
+def _is_for(preset: Preset, link: _Link) -> bool:
+    """Return whether a preset of Ethernet has the rate, the MTU, the duplex mode and the tunnel of a link."""
+    spec = preset.link
+    own = (spec.line_rate_bit_s, spec.mtu_bytes, spec.duplex, spec.tunnel)
+    return own == (link.rate_bit_s, link.mtu_bytes, link.duplex, link.tunnel)
+
+
+def _unknown_rates(nics: dict[End, NicInfo | None]) -> str:
+    """Return which ends report no line rate; "" if each does."""
     reasons = [
         f"the {end.label} end does not report the interface of the connection"
         for end, nic in nics.items()
@@ -122,12 +165,11 @@ def _check_rates(nics: dict[End, NicInfo | None]) -> None:
         for end, nic in nics.items()
         if nic is not None and nic.line_rate_bit_s is None
     ]
-    if len(silent) > 1:
-        reasons.append(f"neither interface reports a speed: {', '.join(silent)}")
+    if len(silent) == len(nics):
+        reasons.append(f"no interface reports a speed: {', '.join(silent)}")
     elif silent:
         reasons.append(f"{silent[0]} reports no speed")
-    if reasons:
-        raise UnknownLineRate(", and ".join(reasons), _EXAMPLE)
+    return ", and ".join(reasons)
 
 
 def _kind(nic: NicInfo) -> str:

@@ -8,7 +8,7 @@ key and the expected value.
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -68,6 +68,24 @@ class Catalog:
                 return preset
         matches = [preset.id for preset in find_presets(self.presets, preset_id)]
         raise UnknownPreset(preset_id, [preset.id for preset in self.presets], matches[:_MAX_SUGGESTIONS])
+
+
+def listed_presets(presets: Iterable[Preset]) -> dict[str, list[Preset]]:
+    """Return presets below the headings of a list: Ethernet that is computed, the other links, then documents.
+
+    The heading of a document's presets names it: it may have the same kind of link as another one.
+    """
+    headings: dict[str, list[Preset]] = {}
+    for preset in sorted(presets, key=_place):
+        document = f": {preset.source.title}" if preset.source.tables else ""
+        headings.setdefault(f"{preset.family}{document}", []).append(preset)
+    return headings
+
+
+def _place(preset: Preset) -> int:
+    if preset.source.tables:
+        return 2
+    return 0 if preset.link.framing == "ethernet" else 1
 
 
 def load_catalog(extra_directories: Sequence[Path] = ()) -> Catalog:

@@ -63,8 +63,14 @@ def find_expectation(
     return Expectation(in_=_expected(preset, "in", settings.sessions, workload, variant))
 
 
-def check_variant(preset: Preset, variant: Variant) -> None:
-    """Raise PlanError if the link options leave a preset without an expected rate."""
+def check_variant(preset: Preset | None, variant: Variant) -> None:
+    """Raise PlanError if the link options leave a preset without an expected rate, or if there is no preset."""
+    if preset is None:
+        if variant != DEFAULT_VARIANT:
+            raise PlanError(
+                "link options", variant.description, "they need a preset; give --preset auto, or a preset's id"
+            )
+        return
     check_wire_model(preset, variant)
     if preset.link.duplex == "half" and variant.changes(preset.link):
         raise PlanError(

@@ -13,12 +13,13 @@ from ..engine.model.errors import PlanError
 from ..engine.model.events import STILL_RUNNING, Expectation, ExpectedRate
 from ..engine.model.plan import SECOND_NS, Direction, PerDirection
 from ..engine.results.responsiveness.grade import is_worse
-from ..engine.results.responsiveness.result import GRADES, Grade, LoadedLatency, Responsiveness
-from ..engine.results.summary import Measurement, Period, Summary
+from ..engine.results.responsiveness.result import GRADES
 from .number_text import LOAD_NAMES, format_quantity, format_rate, format_time, format_transaction_rate
 
 if TYPE_CHECKING:
+    from ..engine.results.responsiveness.result import Grade, LoadedLatency, Responsiveness
     from ..engine.results.run_result import LimitFigures
+    from ..engine.results.summary import Measurement, Period, Summary
 
 VerdictCode = Literal["pass", "short", "fail", "none"]
 
@@ -44,7 +45,7 @@ class LatencyLimit:
     """
 
     max_rise_ns: int | None = None
-    worst_grade: Grade | None = None
+    worst_grade: "Grade | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def check_pass_percent(percent: float) -> float:
 
 
 def judge(
-    summary: Summary, *, pass_percent: float = DEFAULT_PASS_PERCENT, limit: LatencyLimit | None = None
+    summary: "Summary", *, pass_percent: float = DEFAULT_PASS_PERCENT, limit: LatencyLimit | None = None
 ) -> Verdict:
     """Return the verdict of a run. The worst of its directions decides, both for rates and for latency under load.
 
@@ -134,7 +135,7 @@ def judge(
     return _judge_run(summary, pass_percent, latency)
 
 
-def _judge_run(summary: Summary, pass_percent: float, latency: Verdict | None) -> Verdict:
+def _judge_run(summary: "Summary", pass_percent: float, latency: Verdict | None) -> Verdict:
     """Return the verdict on a run's rates, and on its latency if `latency` is given."""
     periods = tuple(judge_period(period, pass_percent) for period in summary.periods)
     if len({period.settings for period in summary.periods}) > 1:  # even if one was too short to be measured
@@ -155,7 +156,7 @@ def _both(rate: Verdict, latency: Verdict) -> Verdict:
     return Verdict(worst.word, f"{worst.label}: {rate.explanation} {second}", rate.percent)
 
 
-def _judge_latency(summary: Summary, limit: LatencyLimit) -> Verdict:
+def _judge_latency(summary: "Summary", limit: LatencyLimit) -> Verdict:
     """Return the verdict on latency under load. It passes only if each direction was measured."""
     result = summary.responsiveness
     loads = () if result is None else result.graded_loads
@@ -168,24 +169,24 @@ def _judge_latency(summary: Summary, limit: LatencyLimit) -> Verdict:
     return replace(verdict, text=f"{verdict.label}: {text}")
 
 
-def _exceeds(result: Responsiveness, loads: Sequence[LoadedLatency], limit: LatencyLimit) -> bool:
+def _exceeds(result: "Responsiveness", loads: "Sequence[LoadedLatency]", limit: LatencyLimit) -> bool:
     if limit.max_rise_ns is not None and any((load.rise_ns or 0.0) > limit.max_rise_ns for load in loads):
         return True
     return limit.worst_grade is not None and result.grade is not None and is_worse(result.grade, limit.worst_grade)
 
 
-def _limit_texts(result: Responsiveness, limit: LatencyLimit) -> Iterator[str]:
+def _limit_texts(result: "Responsiveness", limit: LatencyLimit) -> Iterator[str]:
     if limit.max_rise_ns is not None:
         yield f"the limit is {format_time(limit.max_rise_ns / 1_000)}"
     if limit.worst_grade is not None:
         yield f"its grade is {result.grade}, {limit.worst_grade} or better passes"
 
 
-def _rise_text(load: LoadedLatency) -> str:
+def _rise_text(load: "LoadedLatency") -> str:
     return "an unknown time" if load.rise_ns is None else format_time(load.rise_ns / 1_000)
 
 
-def judge_period(period: Period, pass_percent: float = DEFAULT_PASS_PERCENT) -> Verdict:
+def judge_period(period: "Period", pass_percent: float = DEFAULT_PASS_PERCENT) -> Verdict:
     """Judge one period of a run as a run of its own."""
     if period.measured.total is None:
         return Verdict("none", "NO VERDICT: nothing was measured after the warm-up.")
@@ -195,7 +196,7 @@ def judge_period(period: Period, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
 
 
 def _judge_rates(
-    measured: PerDirection[Measurement | None], expectation: Expectation, pass_percent: float
+    measured: "PerDirection[Measurement | None]", expectation: Expectation, pass_percent: float
 ) -> Verdict | None:
     """Return the worst verdict on the rates with an expectation; None if no rate has one."""
     verdicts = [
@@ -211,7 +212,7 @@ def _judge_rates(
 
 
 def _judge_direction(
-    name: str, expected: ExpectedRate, measured: Measurement | None, pass_percent: float
+    name: str, expected: ExpectedRate, measured: "Measurement | None", pass_percent: float
 ) -> Verdict:
     if measured is None or measured.span_ns <= 0:
         return Verdict("none", f"{name} was not measured after the warm-up.")
@@ -234,7 +235,7 @@ def _judge_direction(
     return Verdict(word, text, percent)
 
 
-def _compared(expected: ExpectedRate, measured: Measurement) -> tuple[str, str]:
+def _compared(expected: ExpectedRate, measured: "Measurement") -> tuple[str, str]:
     """Return the measured and the expected rate as text."""
     transactions_s = measured.transactions_s
     if expected.transactions_s is None or transactions_s is None:
@@ -242,25 +243,25 @@ def _compared(expected: ExpectedRate, measured: Measurement) -> tuple[str, str]:
     return format_transaction_rate(transactions_s), format_transaction_rate(expected.transactions_s)
 
 
-def _words(measured: Measurement) -> str:
+def _words(measured: "Measurement") -> str:
     transactions_s = measured.transactions_s
     if transactions_s is None:
         return format_rate(measured.bit_s)
     return f"{format_transaction_rate(transactions_s)} ({format_rate(measured.bit_s)})"
 
 
-def _nothing_arrived(summary: Summary) -> bool:
+def _nothing_arrived(summary: "Summary") -> bool:
     flows = _measured_flows(summary)
     return bool(flows) and all(measured.bytes == 0 for measured in flows.values())
 
 
-def _measured_flows(summary: Summary) -> dict[str, Measurement]:
+def _measured_flows(summary: "Summary") -> "dict[str, Measurement]":
     """Return the measurements of the directions, by their names."""
     flows = {"out": summary.measured.out, "in": summary.measured.in_}
     return {name: each for name, each in flows.items() if each is not None and each.span_ns > 0}
 
 
-def _unfinished_text(summary: Summary) -> str:
+def _unfinished_text(summary: "Summary") -> str:
     """Return how far the run came: `stopped after 2.0 of 30 s` if the user ended it, or else its failure."""
     if not summary.was_cut_short:
         return f"the run did not finish: {summary.end.detail.rstrip('.')}"
@@ -274,14 +275,14 @@ def _unfinished_text(summary: Summary) -> str:
     return f"stopped after {elapsed} of {most}{plan.duration_ns / SECOND_NS:g} s"
 
 
-def _measured_text(summary: Summary) -> str:
+def _measured_text(summary: "Summary") -> str:
     if summary.plan.has_phases and summary.responsiveness is not None:
         return _loads_text(summary.responsiveness)
     rates = [f"{name} {_words(measured)}" for name, measured in _measured_flows(summary).items()]
     return f"Measured: {', '.join(rates)}." if rates else "Nothing was measured."
 
 
-def _loads_text(result: Responsiveness) -> str:
+def _loads_text(result: "Responsiveness") -> str:
     """Return the rates and rises of a test whose directions ran one after the other."""
     parts = [
         f"{LOAD_NAMES[load.direction]} {format_rate(load.bit_s.total)}, latency +{_rise_text(load)}"

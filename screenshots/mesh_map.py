@@ -61,7 +61,8 @@ async def make_pictures(scheduler: str) -> int:
     with tempfile.TemporaryDirectory() as folder, RunLog.open(Path(folder)) as log:
         os.environ["LINKGAUGE_DATA_DIR"] = folder  # of the mesh's definition
         async with open_mesh_session(spec, load_catalog(), log) as session:
-            app = MeshApp(session, StoredServices(catalog=load_presets(), export=_export_nothing, history=log))
+            services = StoredServices(catalog=load_presets(), export=_export_nothing, open_log=lambda: log)
+            app = MeshApp(session, services)
             async with app.run_test(size=(120, 40)) as pilot:
                 async with asyncio.timeout(_DEADLINE_S):
                     while len(session.matrix.figures) < _HOSTS * (_HOSTS - 1) / 2:

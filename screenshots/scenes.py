@@ -23,7 +23,7 @@ from linkgauge.tui.endpoint.endpoint_log import EndpointLog
 from linkgauge.tui.endpoint.endpoint_setup import EndpointConfig, prepare_endpoint
 from linkgauge.tui.endpoint.served_endpoint import ServedEndpoint
 from linkgauge.tui.kit.widgets.typed_input import TextField
-from picture import take
+from picture import film, take
 from world import WIDE, Driver, World
 
 SMALL: Final = (80, 24)
@@ -47,6 +47,20 @@ async def cockpit(world: World) -> None:
         driver.app.theme = "textual-light"
         await driver.pilot.pause(0.4)
         take(driver.app, "light")
+
+
+async def moving(world: World) -> None:
+    """Film a window that is too small, its finding, the larger window, and the result."""
+    async with world.app(PLAN) as driver:
+        film(driver.app, "moving", 2_000)
+        await driver.press("space")
+        for half_seconds in range(1, 30):
+            await driver.reach(half_seconds / 2)
+            if half_seconds in {12, 20}:
+                await driver.press("right_square_bracket" if half_seconds == 12 else "plus")
+            film(driver.app, "moving", 500)
+        await driver.end()
+        film(driver.app, "moving", 0)
 
 
 async def _in_all_sizes(driver: Driver, name: str) -> None:
@@ -233,6 +247,7 @@ _TOO_FAST: Final = frozenset({"policer", "loss-bursts", "loss", "path-slow", "se
 
 SCENES: Final[tuple[Scene, ...]] = (
     Scene(cockpit, _SMALL_WINDOW | _FAST),
+    Scene(moving, _SMALL_WINDOW | _FAST),
     Scene(why, _SMALL_WINDOW),
     Scene(duplex, _FAST),
     Scene(respond, _QUEUES),

@@ -34,7 +34,7 @@ class World:
         self.log = log
         self._catalog = load_catalog()
         selection = PresetSelection(self._catalog.find(preset_id), "")
-        self._backend = AppBackend(log, keeper, [], selection, self._catalog)
+        self._backend = AppBackend(lambda: log, keeper, [], selection, self._catalog)
 
     @asynccontextmanager
     async def app(self, plan: Plan, size: tuple[int, int] = WIDE) -> AsyncGenerator["Driver"]:
@@ -46,7 +46,7 @@ class World:
                 start_run=backend.start_run,
                 query_host_info=backend.query_host_info,
                 export=backend.export,
-                history=self.log,
+                open_log=lambda: self.log,
                 variant_of=backend.variant_of,
             ),
             RunSpec(plan, self.peer, Judging(self._catalog.find(self.preset_id))),

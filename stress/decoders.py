@@ -75,7 +75,7 @@ from linkgauge.engine.workers.ipc import (
 from linkgauge.engine.workloads.session_handshake import SessionSpec
 from linkgauge.presets import catalog
 from linkgauge.tui.session.credentials import parse_pasted_key, parse_pasted_peer, read_key_file, with_access
-from linkgauge.tui.session.preferences import FILE_NAME, read_preferences
+from linkgauge.tui.session.settings_file import FILE_NAME, read_settings
 from linkgauge.tui.session.stored_run import load_stored_run
 from linkgauge.tui.watch.running.watch_file import read_watch_file
 from linkgauge.tui.words.run_line import run_line
@@ -322,8 +322,13 @@ def _limits_file(data: bytes) -> str:
 
 def _preferences_file(data: bytes) -> str:
     _file(FILE_NAME, data)
-    loaded = read_preferences(_own_folder())
-    return "problems" if loaded.problems else "preferences"
+    try:
+        read_settings(_own_folder(), {})
+    except LinkgaugeError as error:
+        if not str(error).replace("\n", "").isprintable():
+            raise BrokenPromise(f"an error that cannot be printed: {str(error)!r}") from error
+        raise
+    return "settings"
 
 
 def _watch_file(data: bytes) -> str:

@@ -139,7 +139,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     Those that failed while time was stolen do not count.
     """
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    cache = session.config.cache
+    cache = getattr(session.config, "cache", None)  # none with -p no:cacheprovider
     if reporter is None or cache is None:
         return
     if not session.config.getoption("--rescue"):

@@ -11,6 +11,8 @@ from ..engine.model.errors import PlanError, make_printable
 from ..engine.model.peer import Peer
 from ..engine.model.plan import SECOND_NS, Plan
 from ..presets.auto_select import AUTO
+from ..presets.expectation import check_variant
+from ..presets.wire import DEFAULT_VARIANT, Variant
 
 MAX_PEERS: Final = 256
 MAX_NAME_LENGTH: Final = 64
@@ -70,6 +72,7 @@ class WatchedPeer:
         timing: how often it is tested.
         budget_bytes: the maximum payload of tests and probes in a calendar month (UTC), both directions; None
             without limit.
+        variant: the link options that differ from the preset's.
     """
 
     name: str
@@ -79,10 +82,13 @@ class WatchedPeer:
     pass_percent: float = 95.0
     timing: Timing = Timing()
     budget_bytes: int | None = None
+    variant: Variant = DEFAULT_VARIANT
 
     def __post_init__(self) -> None:
-        """Check the name, the duration and the budget; raise PlanError."""
+        """Check the name, the duration, the budget and the link options; raise PlanError."""
         check_name("name", self.name)
+        if self.preset is None:
+            check_variant(None, self.variant)
         if self.plan.duration_ns is None:
             raise PlanError("seconds", "none", "each test of a watch needs an end: give a duration")
         if self.budget_bytes is not None and self.budget_bytes < 0:

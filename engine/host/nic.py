@@ -17,12 +17,12 @@ from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Thread
 from typing import Final, Literal, NamedTuple
 
 from ..model.host_info import NicInfo
 from ..model.ip_address import IpAddress, parse_ip_address
 from ..model.samples import NicCounts
-from .event_loop import call_in_thread
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +36,9 @@ _ARPHRD_LOOPBACK: Final = 772
 _CLASS: Final = Path("/sys/class/net")
 # Drivers of these kinds report a constant as their rate (veth 10 Gb/s, tun 10 Mb/s): there is no line.
 _NOMINAL_SPEED_KINDS: Final = {"veth", "netkit", "tun", "tap", "dummy", "ifb"}
+# These report what the interfaces below them do: a VLAN of a veth 10 Gb/s, a bridge the highest of its ports.
+_STACKED_KINDS: Final = {"bridge", "vlan", "macvlan", "macvtap", "ipvlan", "macsec", "bond", "team"}
+_SUMMING_KINDS: Final = {"bond", "team"}
 
 
 async def read_connection_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
@@ -43,6 +46,8 @@ async def read_connection_nic(local: AddressPort, peer: AddressPort) -> NicInfo 
 
     Never raises, and takes `DEADLINE_S` at most: a driver may block, and a run must not fail without this.
     """
+    from .event_loop import call_in_thread  # a list of presets reads interfaces without an event loop
+
     try:
         return await call_in_thread(partial(read_nic, local, peer), name="nic", deadline_s=DEADLINE_S)
     except Exception as error:  # noqa: BLE001 - the kernel and its drivers may fail in any way
@@ -61,7 +66,7 @@ def read_nic(local: AddressPort, peer: AddressPort) -> NicInfo | None:
     with open_netlink() as netlink:
         index = _find_interface(netlink, local, peer)
         link = None if index is None else _get_link(netlink, index)
-    return None if link is None else _describe(link)
+        return None if link is None else _describe(netlink, link)
 
 
 def _find_interface(netlink: socket.socket, local: AddressPort, peer: AddressPort) -> int | None:
@@ -72,6 +77,31 @@ def _find_interface(netlink: socket.socket, local: AddressPort, peer: AddressPor
     index = _find_by_route(netlink, source, target)
     # A host that only answers may have no route that it would choose itself.
     return _find_by_address(netlink, source) if index is None else index
+
+
+def read_own_nics() -> list[NicInfo]:
+    """Return the interfaces of this host that have a lasting address; none off Linux.
+
+    Never raises, and takes `DEADLINE_S` at most: a driver may block.
+    """
+    found: list[NicInfo] = []
+    thread = Thread(target=_read_own_nics, args=(found,), name="nics", daemon=True)
+    thread.start()
+    thread.join(DEADLINE_S)
+    return list(found)
+
+
+def _read_own_nics(found: list[NicInfo]) -> None:
+    """Add the interfaces with a lasting address to `found`, those read before an error included."""
+    try:
+        indexes = sorted({each.interface for each in _read_all_addresses() if each.is_lasting})
+        for index in indexes:
+            with open_netlink() as netlink:
+                link = _get_link(netlink, index)
+            if link is not None:
+                found.append(_describe(link))
+    except OSError as error:
+        _log.debug("the interfaces of this host are unknown: %r", error)
 
 
 def find_counter_folder(name: str) -> Path | None:
@@ -106,23 +136,20 @@ def interface_families(name: str) -> set[int]:
     return {_family_of(address) for address in addresses if not address.is_link_local}
 
 
-def _describe(link: "_Link") -> NicInfo:
+def _describe(netlink: socket.socket, link: "_Link") -> NicInfo:
     folder = _sysfs_folder(link)
     device = _device_folder(link, folder)
-    nic_type = _nic_type(link, folder, device)
-    kind = link.kind or _driver(device)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        line = _read_line(sock, link.name)
+        line = _find_line(netlink, sock, link)
         tso, gso, gro, flags = (
             _read_ethtool_value(sock, link.name, command)
             for command in (_ETHTOOL_GTSO, _ETHTOOL_GGSO, _ETHTOOL_GGRO, _ETHTOOL_GFLAGS)
         )
-    has_line = nic_type not in {"loopback", "wireless"} and kind not in _NOMINAL_SPEED_KINDS
     return NicInfo(
         name=link.name,
-        sort=nic_type,
-        kind=kind,
-        line_rate_bit_s=line.rate_bit_s if has_line else None,
+        sort=_nic_type(link, folder, device),
+        kind=link.kind or _driver(device),
+        line_rate_bit_s=line.rate_bit_s,
         duplex=line.duplex,
         mtu_bytes=link.mtu_bytes,
         tso=None if tso is None else bool(tso),
@@ -131,6 +158,33 @@ def _describe(link: "_Link") -> NicInfo:
         lro=None if flags is None else bool(flags & _ETH_FLAG_LRO),
         qdisc=link.qdisc,
     )
+
+
+def _find_line(netlink: socket.socket, sock: socket.socket, link: "_Link") -> "_Line":
+    """Return the line of an interface, without a rate if it has no line or if that is uncertain.
+
+    An interface that is stacked on others has a rate if they have one line rate. A bridge with ports of several
+    rates does not tell by which port the far end is reached.
+    """
+    line, folder = _read_line(sock, link.name), _sysfs_folder(link)
+    device = _device_folder(link, folder)
+    kind = link.kind or _driver(device)
+    if _nic_type(link, folder, device) in {"loopback", "wireless"} or kind in _NOMINAL_SPEED_KINDS:
+        return line._replace(rate_bit_s=None)
+    below = _links_below(netlink, link) if kind in _STACKED_KINDS else []
+    if not below:
+        return line
+    rates = {_find_line(netlink, sock, each).rate_bit_s for each in below} - {None}
+    if kind in _SUMMING_KINDS and rates:
+        return line
+    return line._replace(rate_bit_s=rates.pop() if len(rates) == 1 else None)
+
+
+def _links_below(netlink: socket.socket, link: "_Link") -> "list[_Link]":
+    """Return the ports of an interface, or the one that it is made on; none of another namespace."""
+    # The whole dump is read before the socket takes another request.
+    links = list(_get_links(netlink, 0, NLM_F_DUMP))
+    return [each for each in links if each.master == link.number or each.number == link.lower]
 
 
 # rtnetlink(7): a request is a header, a structure and attributes; so is each part of its answer.
@@ -153,7 +207,16 @@ _EXPIRES: Final = slice(8, 12)  # of struct rta_cacheinfo
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _RT_SCOPE_LINK: Final = 253  # this and larger scopes end at the link or at the host
 _IFA_F_PASSING: Final = 0x01 | 0x08 | 0x20 | 0x40  # secondary or temporary, failed, deprecated, tentative
-_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_QDISC, _IFLA_LINKINFO = 1, 3, 4, 6, 18
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_QDISC, _IFLA_MASTER, _IFLA_LINKINFO = (
+    1,
+    3,
+    4,
+    5,
+    6,
+    10,
+    18,
+)
+_IFLA_LINK_NETNSID: Final = 37  # the interface below is of another namespace
 _IFLA_INFO_KIND: Final = 1
 _IFLA_PARENT_DEV_NAME, _IFLA_PARENT_DEV_BUS_NAME = 56, 57
 
@@ -168,7 +231,10 @@ def open_netlink() -> socket.socket:
 
 
 class _Link(NamedTuple):
-    """The attributes of RTM_NEWLINK for an interface; None if the kernel leaves one out."""
+    """The attributes of RTM_NEWLINK for an interface; None if the kernel leaves one out.
+
+    `lower` is the interface that it is made on, and `master` the bridge or bond whose port it is, by number.
+    """
 
     number: int
     hardware_type: int
@@ -179,6 +245,8 @@ class _Link(NamedTuple):
     kind: str | None
     parent_bus: str | None
     parent_device: str | None
+    lower: int | None
+    master: int | None
 
 
 def _find_by_route(netlink: socket.socket, source: IpAddress, target: IpAddress) -> int | None:
@@ -249,22 +317,28 @@ def _family_of(address: IpAddress) -> int:
 
 
 def _get_link(netlink: socket.socket, index: int) -> _Link | None:
-    for body in request_netlink(netlink, _RTM_GETLINK, _RTM_NEWLINK, _LINK.pack(0, 0, index, 0, 0)):
+    return next(_get_links(netlink, index), None)
+
+
+def _get_links(netlink: socket.socket, index: int, flags: int = 0) -> Iterator[_Link]:
+    """Yield the interface of a number, or with NLM_F_DUMP all of them."""
+    request = _LINK.pack(0, 0, index, 0, 0)
+    for body in request_netlink(netlink, _RTM_GETLINK, _RTM_NEWLINK, request, flags):
         _, hardware_type, number, *_ = _LINK.unpack_from(body)
         attributes = parse_attributes(body[_LINK.size :])
-        mtu = attributes.get(_IFLA_MTU)
-        return _Link(
+        yield _Link(
             number=number,
             hardware_type=hardware_type,
             name=_text(attributes.get(_IFLA_IFNAME)) or socket.if_indextoname(number),
             hardware_address=attributes.get(_IFLA_ADDRESS, b""),
-            mtu_bytes=None if mtu is None else int.from_bytes(mtu, sys.byteorder),
+            mtu_bytes=_number(attributes.get(_IFLA_MTU)),
             qdisc=_text(attributes.get(_IFLA_QDISC)),
             kind=_text(parse_attributes(attributes.get(_IFLA_LINKINFO, b"")).get(_IFLA_INFO_KIND)),
             parent_bus=_text(attributes.get(_IFLA_PARENT_DEV_BUS_NAME)),
             parent_device=_text(attributes.get(_IFLA_PARENT_DEV_NAME)),
+            lower=None if _IFLA_LINK_NETNSID in attributes else _number(attributes.get(_IFLA_LINK)),
+            master=_number(attributes.get(_IFLA_MASTER)),
         )
-    return None
 
 
 def request_netlink(
@@ -306,6 +380,10 @@ def parse_attributes(data: bytes) -> Attributes:
 
 def _align(size: int) -> int:
     return (size + 3) & ~3
+
+
+def _number(value: bytes | None) -> int | None:
+    return None if value is None else int.from_bytes(value, sys.byteorder)
 
 
 def _text(value: bytes | None) -> str | None:

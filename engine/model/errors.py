@@ -2,7 +2,6 @@
 
 LinkgaugeError
 ├── UsageError               the command line asks for something impossible
-│   └── UnknownLineRate      an end reports no line rate, so that no preset can be selected
 ├── PlanError                a plan that cannot be run
 ├── InvalidLimitError        a limit that does not exist, or a value that it cannot have
 ├── InvalidKeyError          a shared key that cannot be used
@@ -53,8 +52,9 @@ from collections.abc import Sequence
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
+_NAME: Final = "linkgauge"
 _USAGE_STATUS: Final = 2
 
 
@@ -97,17 +97,53 @@ def explain_extra(need: str, extra: str) -> str:
 
 
 def _install_command(extra: str) -> str:
-    """Return the command that adds an extra to this copy, however it was installed: pipx, uv, pip, or a clone."""
-    wanted, parts = shlex.quote(f"linkgauge[{extra}]"), Path(sys.prefix).parts
+    """Return the command that adds an extra to this copy, however it was installed."""
+    from sysconfig import get_path  # few commands lack an extra
+
+    root, parts, (source, installer) = Path(__file__).parents[2], Path(sys.prefix).parts, _origin()
+    is_clone = (root / "pyproject.toml").exists()
+    wanted = shlex.quote(f"{root if is_clone else source}[{extra}]")
+    if "@" in source:  # such as the address of a repository
+        wanted = shlex.quote(source.replace("@", f"[{extra}] @", 1))
+    python = shlex.quote(sys.executable or "python3")
     if "pipx" in parts:
         return f"pipx install --force {wanted}"
     if parts[-3:-1] == ("uv", "tools"):
-        return f"uv tool install {wanted}"
-    root = Path(__file__).parents[2]
-    python = shlex.quote(sys.executable or "python3")
-    if (root / "pyproject.toml").exists():
-        return f"{python} -m pip install -e {shlex.quote(f'{root}[{extra}]')}"
-    return f"{python} -m pip install {wanted}"
+        return f"uv tool install --force {wanted}"
+    editable = "-e " if is_clone else ""
+    if installer == "uv":
+        return f"uv pip install --python {python} {editable}{wanted}"
+    is_managed = sys.prefix == sys.base_prefix and (Path(get_path("stdlib")) / "EXTERNALLY-MANAGED").exists()
+    if is_managed and installer != "pip":
+        return f"install them with the system's package manager, or a copy of your own: pipx install {wanted}"
+    return f"{python} -m pip install {'--break-system-packages ' if is_managed else ''}{editable}{wanted}"
+
+
+def _origin() -> tuple[str, str]:
+    """Return where this copy was installed from, as pip takes it, and the installer's name; "" if it is unknown.
+
+    Installers note both (PEP 610, PEP 627). A copy from an index, or from files that are gone, has its name alone.
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        installed = distribution(_NAME)
+    except PackageNotFoundError:
+        return _NAME, ""
+    installer = (installed.read_text("INSTALLER") or "").strip()
+    try:
+        noted: Any = json.loads(installed.read_text("direct_url.json") or "{}")
+        address, kind = str(noted["url"]), str(noted.get("vcs_info", {}).get("vcs", ""))
+        url = urlsplit(address)
+    except (AttributeError, ValueError, KeyError, TypeError):
+        return _NAME, installer
+    if url.scheme == "file" and not kind:
+        path = url2pathname(url.path)
+        return (path if Path(path).exists() else _NAME), installer
+    return f"{_NAME} @ {kind}{'+' if kind else ''}{address}", installer
 
 
 def require_extra(need: str, extra: str, *packages: str) -> None:
@@ -153,14 +189,6 @@ class PlanError(LinkgaugeError):
     def problem(self) -> str:
         """The text without the field, for a dialog that shows its name."""
         return f"{self.value} is invalid; {self.allowed}".lstrip()
-
-
-class UnknownLineRate(UsageError):
-    """A preset cannot be selected: an end reports no line rate. `reason` names it, and no option of a command."""
-
-    def __init__(self, reason: str, example: str) -> None:
-        super().__init__(f"{reason}. Name a preset, or give {example}")
-        self.reason = reason
 
 
 class InvalidLimitError(LinkgaugeError):

@@ -51,6 +51,7 @@ MAX_RATE_BIT_S: Final = 10**13
 MAX_BYTES_LIMIT: Final = 900 << 50
 MAX_PORT: Final = 65_535
 DEFAULT_LOSS_GOAL_PPM: Final = 1_000
+DEFAULT_INTERVAL_NS: Final = SECOND_NS // 4
 _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAME_MAX is 16, tcp(7)
 
 
@@ -292,7 +293,7 @@ class Plan:
     workload: Workload = Workload.STREAM
     duration_ns: int | None = 10 * SECOND_NS
     warmup_ns: int | None = None
-    interval_ns: int = SECOND_NS // 4
+    interval_ns: int = DEFAULT_INTERVAL_NS
     block_bytes: int = MIB
     mode: Mode | None = None
     socket: SocketOptions = SocketOptions()

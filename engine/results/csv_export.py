@@ -13,7 +13,7 @@ import csv
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from decimal import Decimal
 from functools import partial
@@ -95,32 +95,41 @@ _Row = dict[str, Cell]
 class CsvWriter:
     """Writes the rows of complete intervals and flushes them, so that a reader can follow the file.
 
-    It writes the header at once, so that a path without write permission fails before the test starts. For a stream
-    that has a header already, `columns` are those of the header, which may be only the first of COLUMNS.
+    It writes the header at once, so that a path without write permission fails before the test starts. `edit`
+    changes each text of a row before it is written. For a stream that has a header already, `columns` are those of
+    the header, which may be only the first of COLUMNS.
     """
 
-    def __init__(self, stream: TextIO, name: str = "the output", *, columns: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        stream: TextIO,
+        name: str = "the output",
+        *,
+        columns: tuple[str, ...] | None = None,
+        edit: Callable[[str], str] = str,
+    ) -> None:
         self._stream = stream
         self._name = name
+        self._edit = edit
         self._columns = columns or COLUMNS
         self._writer = csv.writer(stream, lineterminator="\r\n")
         self._write([] if columns else [COLUMNS])
 
     @classmethod
-    def create(cls, path: Path) -> Self:
+    def create(cls, path: Path, edit: Callable[[str], str] = str) -> Self:
         """Create or empty a file and write the header; raise PlanError if that fails."""
         check_output_path(_FIELD, path)
         stream: TextIO | None = None
         try:
             stream = path.open("w", encoding="utf-8", newline="")
-            return cls(stream, str(path))
+            return cls(stream, str(path), edit=edit)
         except (OSError, RunLogError) as error:
             if stream is not None:
                 _close_quietly(stream)
             raise PlanError(_FIELD, path, f"{_reason(error)}; give a file that can be written") from error
 
     @classmethod
-    def append(cls, path: Path) -> Self:
+    def append(cls, path: Path, edit: Callable[[str], str] = str) -> Self:
         """Open a file to continue its rows; a new or empty one gets the header.
 
         A file of an earlier version keeps its columns. A thread opens and writes a named pipe or a terminal, whose
@@ -130,13 +139,13 @@ class CsvWriter:
         check_output_path(_FIELD, path)
         try:
             if _has_reader(path):
-                return cls(cast("TextIO", _BackgroundFile(path)), str(path))
+                return cls(cast("TextIO", _BackgroundFile(path)), str(path), edit=edit)
             stream = path.open("a", encoding="utf-8", newline="")
         except (OSError, ValueError) as error:
             reason = explain_os_error(error) if isinstance(error, OSError) else "not a path"
             raise PlanError(_FIELD, path, f"{reason}; give a file that can be written") from error
         try:
-            return cls(stream, str(path), columns=_columns_of(path, stream))
+            return cls(stream, str(path), columns=_columns_of(path, stream), edit=edit)
         except BaseException as error:
             _close_quietly(stream)
             if isinstance(error, RunLogError):
@@ -163,7 +172,7 @@ class CsvWriter:
         }
         if rows:
             full_rows = [{**common, **row} for row in rows]
-            self._write([[cell_text(row.get(column)) for column in self._columns] for row in full_rows])
+            self._write([[self._edit(cell_text(row.get(column))) for column in self._columns] for row in full_rows])
 
     def write_run(self, events: Iterable[Event], *, run_id: str, preset: str, label: str | None = None) -> Meter:
         """Write all rows of a run from its events; return the meter that consumed them."""

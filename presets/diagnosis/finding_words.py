@@ -48,7 +48,7 @@ WHY_WORDS: Final = {
     "queue-local": "queue at this host",
     "queue-remote": "queue at the remote end",
     "queue-path": "queue in the path",
-    "unexplained": "no bottleneck identified",
+    "unexplained": "cause not found",
 }
 
 

@@ -37,8 +37,8 @@ def _explain(symptom: Finding, path: PathMtu, evidence: Evidence) -> Finding | N
         "path-mtu",
         symptom.share,
         0.95,
-        f"The path {way} carries packets of {mtu} bytes, but the link should carry {expected}.",
-        f"{_bound_words(narrow)}; {symptom.evidence}",
+        f"The path {way} carries only smaller packets than the link should.",
+        f"packets of {mtu} bytes instead of {expected}; {_bound_words(narrow)}; {symptom.evidence}",
         _remedy(narrow, path.ip_version, mtu, expected, evidence),
         weight=symptom.weight,
     )

@@ -87,7 +87,7 @@ def needs_terminal(command: str) -> bool:
     words = shlex.split(command)
     if words[:2] == ["linkgauge", "lab"]:
         return "--check" not in words and "--shell" not in words
-    return words[0] == "linkgauge" and (len(words) == 1 or words[1] == "db-02" or "--ui" in words)
+    return words[0] == "linkgauge" and (len(words) == 1 or words[1] == "db-02" or {"--ui", "replay"} & {*words})
 
 
 def with_duration(command: str) -> str:
@@ -366,6 +366,16 @@ def test_the_documents_list_every_finding() -> None:
 
     table = (ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")
     assert [code for code in get_args(FindingCode) if f"`{code}`" not in table] == []
+
+
+def test_the_documents_have_the_template_of_the_settings() -> None:
+    """As `linkgauge settings --template` prints it."""
+    from linkgauge.tui.kit.key_map import keys_template
+    from linkgauge.tui.session.settings_file import settings_template
+
+    assert f"```toml\n{settings_template()}\n{keys_template()}```" in (ROOT / "docs" / "settings.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_readme_lists_every_key_of_the_app() -> None:

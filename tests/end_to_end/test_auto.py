@@ -1,6 +1,7 @@
 """The preset that picks itself: on a real pair of interfaces between two network namespaces, and on loopback."""
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -134,17 +135,49 @@ def test_segments_below_the_mtu_are_reported(command: Callable[..., Any]) -> Non
         assert words in warning
 
 
-@pytest.mark.every
-def test_check_auto_needs_a_line_rate_where_no_end_reports_it(command: Callable[..., Any]) -> None:
-    """Both ends are virtual: their 10 Gb/s is no line's."""
-    answer = command("check", "auto", "PEER", *SHORT)
-    assert answer.status == 2, answer
-    assert answer.out == ""
+@pytest.mark.parametrize("kind", ["veth", "bridge"])
+def test_without_a_speed_a_check_measures_says_why_and_how_to_give_one_and_exits_0(
+    command: Callable[..., Any], kind: str
+) -> None:
+    """As the endpoint prints it: neither a pair of interfaces nor a bridge over one has a line."""
+    name = "left"
+    if kind == "bridge":
+        name = "bridge0"
+        _ip("-n", _NEAR, "link", "add", "name", name, "type", "bridge")
+        _ip("-n", _NEAR, "address", "flush", "dev", "left")
+        _ip("-n", _NEAR, "link", "set", "left", "master", name)
+        _ip("-n", _NEAR, "address", "add", "10.78.0.1/24", "dev", name)
+        _ip("-n", _NEAR, "link", "set", name, "up")
+    answer = command("check", "PEER", "--mtu", "1400", "--json", *SHORT)
+    assert answer.status == 0, answer
+    assert answer.document["preset"] is None
+    assert answer.document["verdict"] == "none"
+    assert answer.document["expected"] == {"out": None, "in": None, "total": None}
     for words in (
-        "neither interface reports a speed: local left (virtual, veth), remote right (virtual, veth)",
-        "Name a preset, or give --line-rate 2.5G",
+        f"no expected rate: no interface reports a speed: local {name} (virtual, {kind}), remote right (virtual,",
+        "name a preset",
+        "--line-rate 1G",
+        "MTU 1400: not used, without a line rate",
     ):
         assert words in answer.err
+
+
+@pytest.mark.every
+def test_without_a_speed_a_watch_measures_too_and_takes_the_options_of_the_link(
+    command: Callable[..., Any],
+) -> None:
+    """It says once why its tests are not judged; with the rate of the line they are."""
+    once = ("--once", "--seconds", "1", "--rate", "20M", "--probe-every", "none", "--json-stream")
+    answer = command("watch", "PEER", *once)
+    events = [json.loads(line) for line in answer.out.splitlines()]
+    (notice,) = [event["text"] for event in events if event["type"] == "watch_notice"]
+    assert "no expected rate: no interface reports a speed" in notice
+    assert answer.status == 0, answer
+    answer = command("watch", "PEER", *once, "--line-rate", "10M", "--mtu", "1300", "--retests", "0")
+    (ended,) = [json.loads(line) for line in answer.out.splitlines() if '"check_end"' in line]
+    assert ended["result"]["percent"] == pytest.approx(100 * 20 / (10 * 1248 / 1338), rel=0.1)
+    answer = command("watch", "PEER", *once, "--ipv6")
+    assert "not used, without a line rate" in answer.out
 
 
 @pytest.mark.every

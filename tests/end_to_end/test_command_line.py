@@ -366,6 +366,18 @@ def test_a_far_end_says_goodbye_when_it_is_stopped(
     assert endpoint.wait(timeout=30) == 0
 
 
+def test_an_interval_that_is_given_prints_a_line_for_each_into_a_pipe(linkgauge: Any, far_end: str) -> None:
+    """Before the summary, and with its figures; JSON has none of them."""
+    answer = linkgauge("run", far_end, *SHORT)
+    heading, *lines = answer.out.partition("\n\n")[0].splitlines()
+    assert heading.split() == ["seconds", "out", "Mb/s", "retr", "RTT", "CPU", "local", "remote"]
+    begins = [float(line.split()[0].partition("-")[0]) for line in lines]
+    assert begins == sorted(begins)
+    assert len(lines) >= 6  # of ten: a busy machine joins some samples
+    assert "warm-up" in lines[0]
+    assert "plan " in answer.out.partition("\n\n")[2]
+
+
 @pytest.mark.every
 def test_on_a_terminal_a_live_line_shows_progress_and_is_gone_at_the_end(linkgauge: Any, far_end: str) -> None:
     """On stderr; stdout stays pure data."""

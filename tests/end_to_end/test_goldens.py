@@ -49,6 +49,7 @@ _COMMANDS = (
     *("", "app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch", "lab", "mtu", "ceiling", "web"),
     *(
         "discover",
+        "settings",
         "completions",
         "presets",
         "presets list",
@@ -58,8 +59,10 @@ _COMMANDS = (
         "runs show",
         "runs compare",
     ),
-    *("runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
+    *("runs replay", "runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
 )
+
+_LONG_COMMANDS = ("app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch")
 
 
 class _Bytes(SingleFileSnapshotExtension):
@@ -190,4 +193,5 @@ def test_the_metrics_of_watched_runs_are_the_same_bytes(golden: SnapshotAssertio
 def test_the_help_of_every_command_is_the_same(tmp_path: Path, golden: SnapshotAssertion) -> None:
     """With all its options and defaults."""
     texts = [_command(tmp_path, *name.split(), "--help") for name in _COMMANDS]
+    texts += [_command(tmp_path, name, "--help-all") for name in _LONG_COMMANDS]
     assert "\n".join(texts).encode() == golden

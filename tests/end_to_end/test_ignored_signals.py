@@ -32,7 +32,11 @@ def assert_goes_on_until_terminated(
     assert answer.document["ended"]["detail"] == "interrupted by SIGTERM"
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT], ids=["nohup", "a background job"])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.every)],
+    ids=["nohup", "a background job"],
+)
 def test_a_run_does_not_end_by_a_signal_that_it_was_started_to_ignore(
     linkgauge: Any, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -294,7 +294,8 @@ def test_ctrl_s_stops_the_live_line_and_not_the_test(linkgauge: CommandLine, num
     """After Ctrl-Q the terminal has one frame, and the summary; a signal ends the command before that."""
     terminal = StoppedTerminal()
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), terminal.inside)
-    process = linkgauge.start("run", "loopback", *SHORT, env={**linkgauge.environment, "TERM": "xterm"}, **streams)
+    environment = {**linkgauge.environment, "TERM": "xterm"}
+    process = linkgauge.start("run", "loopback", "--live", *SHORT, env=environment, **streams)
     wait_for_runs(linkgauge, process)
     if number is not None:
         assert end(process, number) == 128 + number

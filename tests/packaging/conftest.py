@@ -9,11 +9,14 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 150.0
@@ -139,12 +142,33 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def install(prefix: Path, package: Path) -> Installed:
-    """Install a package into a fresh environment."""
+def link_dependencies(site_packages: Path, extras: Collection[str]) -> None:
+    """Give an environment what linkgauge and some of its extras need, as links to the packages of the tests."""
+    waiting, known = [("linkgauge", frozenset({"", *extras}))], set[str]()
+    while waiting:
+        name, wanted = waiting.pop()
+        requirements = map(Requirement, metadata.requires(name) or ())
+        for each in requirements:
+            is_needed = each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in wanted)
+            if not is_needed or each.name in known:
+                continue
+            known.add(each.name)
+            waiting.append((each.name, frozenset({"", *each.extras})))
+            installed = metadata.distribution(each.name)
+            for top in {path.parts[0] for path in installed.files or ()} - {"..", "__pycache__"}:
+                with suppress(FileExistsError):
+                    (site_packages / top).symlink_to(Path(str(installed.locate_file(top))))
+
+
+def install(prefix: Path, package: Path, extras: Collection[str] | None = None) -> Installed:
+    """Install a package into a fresh environment, beside all packages of the tests or those of some extras."""
     venv.create(prefix)
     site_packages = next(prefix.glob("lib/python*/site-packages"))
-    # The editable install of the tests' environment hangs on a .pth file, which does not count here.
-    (site_packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    if extras is None:
+        # The editable install of the tests' environment hangs on a .pth file, which does not count here.
+        (site_packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    else:
+        link_dependencies(site_packages, extras)
     command = [sys.executable, "-m", "pip", "--python", str(prefix), "install", "--quiet"]
     command += ["--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed", str(package)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)

@@ -51,7 +51,7 @@ def test_it_serves_every_workload_without_any_package(archive: Path, remote: Rem
     ("options", "problem"),
     [
         (("--port", "70000"), "--port"),
-        (("--open", "--key-file", "k"), "exclude each other"),
+        (("--tls-cert", "c"), "give both"),
         (("--key-file", "nowhere"), "nowhere"),
     ],
 )

@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.errors import UnknownLineRate
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Direction, Settings
 from linkgauge.presets.auto_select import PresetSelection, select_preset
 from linkgauge.presets.catalog import Catalog, load_catalog
 from linkgauge.presets.expectation import find_expectation
-from linkgauge.presets.wire import DEFAULT_VARIANT
+from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
 
 GBIT_S = 1_000_000_000
 NIC = NicInfo("eth0", "device", "ixgbe", 10 * GBIT_S, "full", 1500, tso=True, gso=True, gro=True, lro=False)
@@ -52,7 +51,7 @@ def test_two_equal_ends_select_the_preset_of_exactly_that_link(
 ) -> None:
     """A documented one if there is one. An unknown duplex counts as full."""
     nic = _nic(rate_bit_s, mtu_bytes, duplex)
-    picked = select_preset(catalog, nic, nic, line_rate_bit_s=None)
+    picked = select_preset(catalog, nic, nic)
     assert picked.preset.id == preset_id
     assert picked.variant == DEFAULT_VARIANT
     assert picked.warnings == ()
@@ -65,7 +64,7 @@ def test_every_ethernet_preset_is_selected_for_its_own_link_unless_a_document_ha
         if preset.link.tunnel is not None:
             continue
         nic = _nic(preset.link.line_rate_bit_s, preset.link.mtu_bytes, preset.link.duplex)
-        picked = select_preset(catalog, nic, nic, line_rate_bit_s=None).preset
+        picked = select_preset(catalog, nic, nic).preset
         assert picked == preset or (picked.rates and not preset.rates)
 
 
@@ -74,17 +73,17 @@ def test_the_slower_end_the_smaller_mtu_and_half_duplex_decide(catalog: Catalog,
     """Whichever end it is; the reason names it."""
     slow, fast = replace(_nic(GBIT_S, 9000), name="slow0"), replace(_nic(10 * GBIT_S, 1500), name="fast0")
     near, far = (slow, fast) if is_near_slower else (fast, slow)
-    picked = select_preset(catalog, near, far, line_rate_bit_s=None)
+    picked = select_preset(catalog, near, far)
     assert picked.preset.id == "gbe-fd-1500"
     assert f"{'local' if is_near_slower else 'remote'} slow0" in picked.reason
     assert f"MTU 1500 ({'remote' if is_near_slower else 'local'} fast0)" in picked.reason
     half = replace(_nic(100_000_000), duplex="half")
-    assert select_preset(catalog, half, _nic(100_000_000), line_rate_bit_s=None).preset.id == "100mb-hd"
+    assert select_preset(catalog, half, _nic(100_000_000)).preset.id == "100mb-hd"
 
 
 def test_an_mtu_that_no_preset_has_falls_back_to_the_nearest_and_is_computed(catalog: Catalog) -> None:
     """1348 of 1438 bytes on the wire are payload, with timestamps; and it says so."""
-    picked = select_preset(catalog, _nic(GBIT_S, 1400), _nic(GBIT_S, 1500), line_rate_bit_s=None)
+    picked = select_preset(catalog, _nic(GBIT_S, 1400), _nic(GBIT_S, 1500))
     assert picked.preset.id == "1gbe-1500"
     assert _expected_bit_s(picked) == round(GBIT_S * 1348 / 1438)
     (text,) = picked.warnings
@@ -95,14 +94,16 @@ def test_an_mtu_that_no_preset_has_falls_back_to_the_nearest_and_is_computed(cat
 
 def test_a_documented_preset_for_another_link_is_computed_with_timestamps(catalog: Catalog) -> None:
     """At 100 Mb/s there is no other preset. Its document has no timestamps."""
-    picked = select_preset(catalog, VETH, replace(VETH, mtu_bytes=1400), line_rate_bit_s=100_000_000)
+    picked = select_preset(
+        catalog, VETH, replace(VETH, mtu_bytes=1400), requested=Variant(line_rate_bit_s=100_000_000)
+    )
     assert picked.preset.id == "100mb-fd"
     assert _expected_bit_s(picked) == round(100_000_000 * 1348 / 1438)
 
 
 def test_an_unusual_line_rate_is_computed_from_the_nearest_preset(catalog: Catalog) -> None:
     """A shaped line may carry anything."""
-    picked = select_preset(catalog, VETH, VETH, line_rate_bit_s=300_000_000)
+    picked = select_preset(catalog, VETH, VETH, requested=Variant(line_rate_bit_s=300_000_000))
     assert _expected_bit_s(picked) == round(300_000_000 * 1448 / 1538)
     assert len(picked.warnings) == 1
 
@@ -110,7 +111,7 @@ def test_an_unusual_line_rate_is_computed_from_the_nearest_preset(catalog: Catal
 def test_half_duplex_at_another_mtu_is_compared_with_the_document(catalog: Catalog) -> None:
     """The model does not cover half duplex."""
     nic = _nic(100_000_000, 1400, "half")
-    picked = select_preset(catalog, nic, nic, line_rate_bit_s=None)
+    picked = select_preset(catalog, nic, nic)
     assert picked.preset.id == "100mb-hd"
     assert _expected_bit_s(picked) is not None
     assert "100mb-hd" in picked.warnings[0]
@@ -129,39 +130,45 @@ def test_half_duplex_at_another_mtu_is_compared_with_the_document(catalog: Catal
         (None, None, ["the local end does not report", "the remote end does not report"]),
     ],
 )
-def test_the_error_names_the_end_without_a_speed_and_the_option_that_gives_one(
+def test_without_a_speed_no_preset_is_selected_and_the_reason_names_the_end_and_the_remedy(
     catalog: Catalog, near: NicInfo | None, far: NicInfo | None, parts: list[str]
 ) -> None:
-    """With an example of how to give it."""
-    with pytest.raises(UnknownLineRate) as caught:
-        select_preset(catalog, near, far, line_rate_bit_s=None)
-    for part in [*parts, "--line-rate 2.5G"]:
-        assert part in str(caught.value)
+    """The test measures all the same. Requested options of the link have nothing to change, and are reported."""
+    picked = select_preset(catalog, near, far, requested=Variant(mtu_bytes=1400))
+    assert picked.chosen is None
+    assert picked.variant == DEFAULT_VARIANT
+    (text, unused) = picked.notices
+    for part in [*parts, "no expected rate: ", "name a preset", "--line-rate 1G"]:
+        assert part in text
+    assert unused == "MTU 1400: not used, without a line rate"
 
 
 def test_a_far_end_that_cannot_report_its_interface_leaves_the_choice_to_this_one_and_says_so(
     catalog: Catalog,
 ) -> None:
     """An iperf3 server: the near end's rate is the link's, unless it has none either."""
-    picked = select_preset(catalog, _nic(GBIT_S), None, line_rate_bit_s=None, is_far_unknown=True)
+    picked = select_preset(catalog, _nic(GBIT_S), None, is_far_unknown=True)
     assert picked.preset.id == "gbe-fd-1500"
     assert any("the local one decides" in warning for warning in picked.warnings)
-    with pytest.raises(UnknownLineRate, match="local left"):
-        select_preset(catalog, VETH, None, line_rate_bit_s=None, is_far_unknown=True)
+    silent = select_preset(catalog, VETH, None, is_far_unknown=True)
+    assert (silent.chosen, silent.reason) == (None, "no interface reports a speed: local left (virtual, veth)")
 
 
 def test_a_requested_line_rate_replaces_an_unknown_one(catalog: Catalog) -> None:
     """Even if both ends are unknown."""
-    assert select_preset(catalog, VETH, VETH, line_rate_bit_s=2_500_000_000).preset.id == "2.5gbe-1500"
-    picked = select_preset(catalog, None, None, line_rate_bit_s=GBIT_S)
+    assert (
+        select_preset(catalog, VETH, VETH, requested=Variant(line_rate_bit_s=2_500_000_000)).preset.id
+        == "2.5gbe-1500"
+    )
+    picked = select_preset(catalog, None, None, requested=Variant(line_rate_bit_s=GBIT_S))
     assert picked.preset.id == "gbe-fd-1500"
     assert "assumed: neither end reports one" in picked.reason
 
 
 def test_a_requested_line_rate_overrides_a_reported_one_and_warns_of_a_slower_end(catalog: Catalog) -> None:
     """A line may be slower than its ends, and never faster than the slower one."""
-    assert select_preset(catalog, NIC, NIC, line_rate_bit_s=GBIT_S).warnings == ()
-    picked = select_preset(catalog, NIC, _nic(GBIT_S), line_rate_bit_s=10 * GBIT_S)
+    assert select_preset(catalog, NIC, NIC, requested=Variant(line_rate_bit_s=GBIT_S)).warnings == ()
+    picked = select_preset(catalog, NIC, _nic(GBIT_S), requested=Variant(line_rate_bit_s=10 * GBIT_S))
     assert picked.preset.id == "10gbe-fd-1500"
     (text,) = picked.warnings
     assert "remote eth0 reports 1\u00a0000 Mb/s" in text
@@ -169,9 +176,9 @@ def test_a_requested_line_rate_overrides_a_reported_one_and_warns_of_a_slower_en
 
 def test_loopback_has_its_own_preset(catalog: Catalog) -> None:
     """It has no line, whatever rate is given."""
-    assert select_preset(catalog, LO, LO, line_rate_bit_s=None).preset.id == "loopback"
-    assert select_preset(catalog, LO, None, line_rate_bit_s=None).preset.id == "loopback"
-    picked = select_preset(catalog, LO, LO, line_rate_bit_s=GBIT_S)
+    assert select_preset(catalog, LO, LO).preset.id == "loopback"
+    assert select_preset(catalog, LO, None).preset.id == "loopback"
+    picked = select_preset(catalog, LO, LO, requested=Variant(line_rate_bit_s=GBIT_S))
     assert picked.preset.id == "loopback"
     assert len(picked.warnings) == 1
 
@@ -179,7 +186,10 @@ def test_loopback_has_its_own_preset(catalog: Catalog) -> None:
 def test_a_tunnel_has_the_preset_of_its_kind(catalog: Catalog) -> None:
     """The given rate is the rate of the line beneath it."""
     tunnel = NicInfo("wg0", "virtual", "wireguard", None, None, 1420)
-    assert select_preset(catalog, tunnel, tunnel, line_rate_bit_s=GBIT_S).preset.id == "1gbe-wireguard-1420"
-    odd = select_preset(catalog, tunnel, replace(tunnel, mtu_bytes=1380), line_rate_bit_s=GBIT_S)
+    assert (
+        select_preset(catalog, tunnel, tunnel, requested=Variant(line_rate_bit_s=GBIT_S)).preset.id
+        == "1gbe-wireguard-1420"
+    )
+    odd = select_preset(catalog, tunnel, replace(tunnel, mtu_bytes=1380), requested=Variant(line_rate_bit_s=GBIT_S))
     assert odd.preset.id == "1gbe-wireguard-1420"
     assert odd.variant.mtu_bytes == 1380

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import LinkgaugeError, UnknownPreset
-from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.catalog import listed_presets, load_catalog
 
 from .preset_files import GOOD, HEAD, own, read
 
@@ -140,3 +140,17 @@ def test_an_unknown_key_at_the_top_is_reported_and_costs_no_preset(tmp_path: Pat
     catalog = read(tmp_path, "presets = 1\n" + HEAD + GOOD.format(id="mine-1"))
     assert own(catalog) == ["mine-1"]
     assert [p.key for p in catalog.problems] == ["presets"]
+
+
+def test_a_list_begins_with_modern_ethernet_and_ends_with_documents() -> None:
+    """Each document has headings of its own, so that two presets of one kind of link are told apart."""
+    presets = load_catalog().presets
+    listed = listed_presets(presets)
+    assert sorted(preset.id for below in listed.values() for preset in below) == sorted(each.id for each in presets)
+    headings = list(listed)
+    assert headings[0] == "Modern Ethernet"
+    assert headings.index("Loopback") < headings.index("Ethernet: AIX adapter performance guidelines")
+    assert "ATM: HP ATM adapter performance report" in headings
+    assert all(len({preset.source for preset in below}) == 1 for below in listed.values())
+    names = [(heading, preset.name) for heading, below in listed.items() for preset in below]
+    assert len(set(names)) == len(names)

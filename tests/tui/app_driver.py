@@ -23,7 +23,7 @@ from linkgauge.tui.app.app import LinkgaugeApp
 from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from linkgauge.tui.kit.widgets.typed_input import Debounce
 from linkgauge.tui.run.run_services import RunServices, default_variant
-from linkgauge.tui.session.preferences import LoadedPreferences, Preferences, save_preferences
+from linkgauge.tui.session.preferences import Preferences, save_preferences
 from linkgauge.tui.session.run_spec import Judging, RunSpec
 from textual.app import App
 from textual.pilot import Pilot
@@ -100,7 +100,7 @@ class ScriptedServices:
         self.history: RunLog | None = None
         self.probed: list[Peer] = []
         self.remembered: list[Peer] = []
-        self.loaded = LoadedPreferences()
+        self.preferences = Preferences()
         self.settings_dir: Path | None = None
         self.announced: list[FoundEndpoint] | None = None
         self.refusal: PeerError | None = None
@@ -159,9 +159,10 @@ class ScriptedServices:
         path.write_text("\n".join(["run_id", *run_ids, ""]))
         return path
 
-    def save(self, preferences: Preferences) -> Path | None:
+    def save(self, preferences: Preferences) -> None:
         """Save preferences if the test has set a directory."""
-        return None if self.settings_dir is None else save_preferences(self.settings_dir, preferences)
+        if self.settings_dir is not None:
+            save_preferences(self.settings_dir, preferences)
 
     def script_of(self, preset: Preset, plan: Plan) -> ScriptedRun:
         """Return a started run, for a test without an app."""
@@ -183,14 +184,14 @@ class ScriptedServices:
                 start_run=self.start_run,
                 query_host_info=self.query_host_info,
                 export=self.export,
-                history=self.history,
+                open_log=lambda: self.history,
                 clock=self._advance,
                 select_preset=self.select_preset,
                 remember_access=self.remember_access,
                 find_announced=None if self.announced is None else self.find_announced,
             ),
             RunSpec(plan or Plan(duration_ns=30 * SECOND_NS), peer, judging),
-            loaded=self.loaded,
+            preferences=self.preferences,
             save=self.save,
             is_preset_auto=preset is None,
         )

@@ -6,7 +6,6 @@ import time
 from asyncio import to_thread
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import SystemCommand
@@ -16,19 +15,22 @@ from textual.screen import Screen
 from ...engine.model.errors import PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...watch.watch_plan import WatchPlan
-from ..kit.actions import actions_of
 from ..kit.drawing.charset import CharacterFilter, translation_table
 from ..kit.drawing.line_breaks import respect_no_break_spaces
-from ..kit.drawing.styles import MONOCHROME
+from ..kit.drawing.redacted_lines import RedactionFilter
+from ..kit.drawing.styles import MONOCHROME, own_theme
+from ..kit.key_map import KeyMap
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.feature_app import FeatureApp
-from ..session.preferences import NO_SAVED_PREFERENCES, LoadedPreferences, Preferences
+from ..session.preferences import Preferences
 from ..session.user_presets import problem_lines
 from ..words.numbers import sanitize
+from ..words.redaction import REDACTION
 
 if TYPE_CHECKING:
     from ...engine.model.peer import Peer
     from ...engine.results.run_log import RunEntry, RunLog
+    from ...watch.watch_plan import WatchPlan
     from ..endpoint.served_endpoint import ServedEndpoint
     from ..kit.screens.feature_app import StoredServices
     from ..mesh.mesh_session import MeshSession
@@ -43,11 +45,12 @@ _WIDTHS: Final = [(0, "-narrow"), (110, "-wide"), (160, "-huge")]
 _HEIGHTS: Final = [(0, "-tiny"), (12, "-short"), (32, "-tall"), (50, "-towering")]
 _TEXTUAL_COMMANDS: Final = frozenset({"Screenshot"})
 
-# Saves preferences, in a thread; returns the new path of an invalid file that it has moved out of the way.
-SavePreferences = Callable[[Preferences], Path | None]
+NO_PREFERENCES: Final = Preferences()
+# Saves preferences, in a thread. Raises PreferencesNotSaved.
+SavePreferences = Callable[[Preferences], None]
 
 
-def discard_preferences(_preferences: Preferences) -> Path | None:
+def discard_preferences(_preferences: Preferences) -> None:
     """Save nothing."""
 
 
@@ -55,7 +58,7 @@ class BaseApp(FeatureApp):
     """An app with actions from the registry; `home` is its bottom screen.
 
     Args:
-        loaded: The preferences saved before, with the problems of their file.
+        preferences: The preferences that hold.
         save: Saves changed preferences.
     """
 
@@ -66,27 +69,23 @@ class BaseApp(FeatureApp):
 
     home: ActionScreen
 
-    def __init__(self, loaded: LoadedPreferences, save: SavePreferences) -> None:
+    def __init__(self, preferences: Preferences, save: SavePreferences) -> None:
         super().__init__()
         respect_no_break_spaces()
         table = translation_table(os.environ)
         self._character_filter = None if table is None else CharacterFilter(table)
+        self._redaction_filter = RedactionFilter()
         self._save = save
-        self._problems = loaded.problems
-        self._saved = self.preferences = loaded.preferences
+        self._saved = self.preferences = preferences
+        self.key_map = KeyMap(preferences.keys)
         self.register_theme(MONOCHROME)
+        if preferences.colours:
+            self.register_theme(own_theme(preferences.colours))
         self.theme = self.preferences.theme
 
     def on_mount(self) -> None:
-        """Notify of problems in the saved preferences."""
-        self.notify_problems("settings", self._problems, "see settings")
-
-    def notify_problems(self, title: str, problems: Sequence[str], where: str) -> None:
-        """Notify of the first problem, and of the place of the others."""
-        if problems:
-            more = "" if len(problems) == 1 else f", and {len(problems) - 1} more: {where}"
-            text = f"{sanitize(problems[0])}{more}"
-            self.notify(text, title=title, severity="warning", markup=False)
+        """Bind the keys of the user."""
+        self.set_keymap(self.key_map.textual)
 
     def open_run(self, entry: "RunEntry", log: "RunLog", services: "StoredServices") -> None:
         """Show a run of the log in the gauges."""
@@ -153,7 +152,7 @@ class BaseApp(FeatureApp):
         """Edit the preferences; they apply at once and are saved when the dialog closes."""
         from .settings import SettingsScreen
 
-        self.push_screen(SettingsScreen(self.preferences, self.apply, self._problems), self._save_if_changed)
+        self.push_screen(SettingsScreen(self.preferences, self.apply), self._save_if_changed)
 
     def _save_if_changed(self, _answer: None) -> None:
         if self.preferences != self._saved:
@@ -161,19 +160,25 @@ class BaseApp(FeatureApp):
 
     async def _save_in_thread(self, preferences: Preferences) -> None:
         try:
-            moved_file = await to_thread(self._save, preferences)
+            await to_thread(self._save, preferences)
         except PreferencesNotSaved as error:
             self.notify(sanitize(str(error)), title="settings", severity="error", markup=False)
             return
-        self._saved, self._problems = preferences, ()
-        if moved_file is not None:
-            text = f"The invalid settings file was moved to {moved_file}"
-            self.notify(text, title="settings", markup=False)
+        self._saved = preferences
+
+    def action_redact(self) -> None:
+        """Hide or show addresses and names, on the screen and in exports from now on."""
+        REDACTION.is_on = not REDACTION.is_on
+        for screen in self.screen_stack:
+            for widget in screen.walk_children(with_self=True):
+                widget.refresh()
+        text = "are hidden, also in exports" if REDACTION.is_on else "are shown again"
+        self.notify(f"Addresses and names {text}.")
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's filters, then the one for a terminal that cannot show every character."""
-        filters = super().get_line_filters()
-        return filters if self._character_filter is None else [*filters, self._character_filter]
+        """Return Textual's filters, then those for stand-ins and for a terminal that lacks characters."""
+        own = (self._redaction_filter if REDACTION.is_on else None, self._character_filter)
+        return [*super().get_line_filters(), *filter(None, own)]
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the bottom screen."""
@@ -182,7 +187,7 @@ class BaseApp(FeatureApp):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Yield the actions of the screen, or for a dialog of the bottom screen; then some of Textual's."""
         target = screen if isinstance(screen, ActionScreen) else self.home
-        for action in actions_of(target.SCREEN_KIND):
+        for action in self.key_map.actions_of(target.SCREEN_KIND):
             title = f"{action.title}  ({action.key_names})"
             yield SystemCommand(title, action.help, partial(self.run_action, action.id, target))
         commands = super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType] (Screen of what)
@@ -199,7 +204,7 @@ class LinkgaugeApp(BaseApp):
         spec: The first run.
         language: The language of preset names.
         is_preset_auto: Select the preset by both ends' interfaces as soon as the far end answers.
-        loaded: The preferences saved before, with the problems of their file.
+        preferences: The preferences that hold.
         save: Saves changed preferences.
     """
 
@@ -210,20 +215,24 @@ class LinkgaugeApp(BaseApp):
         *,
         language: str = "en",
         is_preset_auto: bool = False,
-        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        preferences: Preferences = NO_PREFERENCES,
         save: SavePreferences = discard_preferences,
     ) -> None:
         from ..run.cockpit_screen import CockpitScreen
 
-        super().__init__(loaded, save)
+        super().__init__(preferences, save)
         self._preset_problems = problem_lines(services.catalog)
         self.home = self.cockpit = CockpitScreen(
-            services, spec, self.preferences, language=language, is_preset_auto=is_preset_auto
+            services, spec, preferences, language=language, is_preset_auto=is_preset_auto
         )
 
     def on_mount(self) -> None:
-        """Notify of problems in the user's own presets; the preset picker lists them."""
-        self.notify_problems("your own presets", self._preset_problems, "press n to see them")
+        """Notify of the first problem in the user's own presets; the preset picker lists them."""
+        if self._preset_problems:
+            first, *others = self._preset_problems
+            key = self.key_map.name_of("presets")
+            more = f", and {len(others)} more: press {key} to see them" if others else ""
+            self.notify(f"{sanitize(first)}{more}", title="your own presets", severity="warning", markup=False)
 
     async def ask(self, question: str) -> str | None:
         """Show a question of ssh and return the answer; None if the user cancels."""
@@ -244,6 +253,25 @@ class LinkgaugeApp(BaseApp):
                 prompt.dismiss(None)
 
 
+class ReplayApp(BaseApp):
+    """One screen that plays a stored run, until the user leaves it."""
+
+    def __init__(
+        self,
+        run_id: str,
+        log: "RunLog",
+        services: "StoredServices",
+        *,
+        speed: float = 1.0,
+        preferences: Preferences = NO_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from ..history.replay_screen import ReplayScreen
+
+        super().__init__(preferences, save)
+        self.home = self.replay = ReplayScreen(run_id, log, services, speed)
+
+
 class EndpointApp(BaseApp):
     """One screen with an endpoint's clients, limits and log, until the endpoint has ended."""
 
@@ -251,12 +279,12 @@ class EndpointApp(BaseApp):
         self,
         endpoint: "ServedEndpoint",
         *,
-        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        preferences: Preferences = NO_PREFERENCES,
         save: SavePreferences = discard_preferences,
     ) -> None:
         from ..endpoint.endpoint_screen import EndpointScreen
 
-        super().__init__(loaded, save)
+        super().__init__(preferences, save)
         self.home = self.endpoint = EndpointScreen(endpoint, self.preferences)
 
     async def action_quit(self) -> None:
@@ -273,12 +301,12 @@ class MeshApp(BaseApp):
         services: "StoredServices",
         *,
         pass_percent: float = DEFAULT_PASS_PERCENT,
-        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        preferences: Preferences = NO_PREFERENCES,
         save: SavePreferences = discard_preferences,
     ) -> None:
         from ..mesh.mesh_screen import MeshScreen
 
-        super().__init__(loaded, save)
+        super().__init__(preferences, save)
         self.home = self.mesh = MeshScreen(
             services, session, meshes=self.stored_meshes(services), pass_percent=pass_percent
         )
@@ -296,14 +324,14 @@ class WatchApp(BaseApp):
         session: "Watch",
         services: "StoredServices",
         *,
-        read_plan: Callable[[], WatchPlan] | None = None,
+        read_plan: "Callable[[], WatchPlan] | None" = None,
         clock: Callable[[], float] = time.time,
-        loaded: LoadedPreferences = NO_SAVED_PREFERENCES,
+        preferences: Preferences = NO_PREFERENCES,
         save: SavePreferences = discard_preferences,
     ) -> None:
         from ..watch.watch_screen import WatchScreen
 
-        super().__init__(loaded, save)
+        super().__init__(preferences, save)
         self.home = self.watching = WatchScreen(session, services, read_plan=read_plan, clock=clock)
 
     async def action_quit(self) -> None:

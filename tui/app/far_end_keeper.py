@@ -4,11 +4,13 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ...engine.model.peer import Peer, SshSettings
-from ...engine.near.connect import FarEnd, open_far_end
-from ...engine.ssh.ssh_far_end import PromptCallback, SshFarEnd
-from ..session.credentials import with_access
+
+if TYPE_CHECKING:
+    from ...engine.near.connect import FarEnd
+    from ...engine.ssh.ssh_far_end import PromptCallback
 
 _log = logging.getLogger(__name__)
 
@@ -17,10 +19,11 @@ class FarEndKeeper:
     """Keeps the far end of the latest peer up, so that the user logs in once and not for each run.
 
     `prompt` asks the user the questions of ssh. `ssh` has the settings for every ssh peer except user and port,
-    which the peer has. You must call `aclose` at the end.
+    which the peer has. You must call `aclose` at the end. The engine is imported with the first far end: the app's
+    first frame does not wait for it.
     """
 
-    def __init__(self, prompt: PromptCallback, ssh: SshSettings | None = None) -> None:
+    def __init__(self, prompt: "PromptCallback", ssh: SshSettings | None = None) -> None:
         self._prompt = prompt
         self._ssh = ssh or SshSettings()
         self._peer: Peer | None = None
@@ -28,8 +31,11 @@ class FarEndKeeper:
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()
 
-    async def get_far_end(self, peer: Peer) -> FarEnd:
+    async def get_far_end(self, peer: Peer) -> "FarEnd":
         """Return the far end of a peer, started if it is not up. Raises the errors of `open_far_end`."""
+        from ...engine.near.connect import open_far_end
+        from ..session.credentials import with_access
+
         async with self._lock:
             if self._far is not None and self._peer == peer and self._is_up:
                 return self._far
@@ -48,6 +54,8 @@ class FarEndKeeper:
 
     @property
     def _is_up(self) -> bool:
+        from ...engine.ssh.ssh_far_end import SshFarEnd
+
         return not isinstance(self._far, SshFarEnd) or self._far.is_up
 
     def _with_ssh(self, peer: Peer) -> Peer:

@@ -1,6 +1,6 @@
 """The dialog to edit the preferences. Changes apply at once; the app saves them when the dialog closes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
@@ -15,8 +15,8 @@ from ...engine.model.errors import PlanError
 from ..kit.drawing.styles import MUTED
 from ..kit.screens.base_screen import Dialog
 from ..kit.widgets.typed_input import TextField
-from ..session.preferences import THEMES, Preferences
-from ..words import numbers
+from ..session.preferences import Preferences
+from ..session.setting_table import OWN_THEME, THEMES
 from ..words.numbers import RateUnit
 from ..words.parsing import MAX_REFRESH_HZ, MIN_REFRESH_HZ, pass_percent, refresh_hz, thin_after
 
@@ -42,7 +42,7 @@ _HINTS: Final = {
 
 
 class SettingsScreen(Dialog[None]):
-    """Calls `apply` with each valid change; `problems` are the problems of the saved preferences."""
+    """Calls `apply` with each valid change."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "app.focus_previous", show=False),
@@ -62,17 +62,13 @@ class SettingsScreen(Dialog[None]):
         & Input:focus { background: $panel-lighten-2; }
         & .hint { width: 1fr; height: auto; padding: 0 0 0 2; color: $foreground 62%; }
         & .hint.-wrong { color: $text-error; }
-        & #problems { height: auto; color: $text-warning; margin: 0 0 1 0; }
     }
     """
 
-    def __init__(
-        self, preferences: Preferences, apply: Callable[[Preferences], None], problems: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, preferences: Preferences, apply: Callable[[Preferences], None]) -> None:
         super().__init__()
         self._preferences = preferences
         self._apply = apply
-        self._problems = problems
 
     def compose(self) -> ComposeResult:
         """Compose a line for each preference, with its hint."""
@@ -80,10 +76,8 @@ class SettingsScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = Content("settings")
             box.border_subtitle = Content("tab next   enter choose   esc back")
-            if self._problems:
-                lines = [f"▲ {numbers.sanitize(problem)}" for problem in self._problems]
-                yield Static(Content("\n".join(lines)), id="problems", markup=False)
             themes = [(label, name) for name, label in THEMES.items()]
+            themes += [("your own", OWN_THEME)] if current.colours else []
             yield from self._line("theme", self._select("theme", themes, current.theme))
             yield from self._line(
                 "units", self._select("units", [(unit.value, unit) for unit in RateUnit], current.units)

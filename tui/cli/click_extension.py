@@ -5,36 +5,60 @@ itself is a group of options, which several commands have. `make_command` makes 
 """
 
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, field, fields, is_dataclass
+from functools import cached_property
+from importlib import import_module
 from inspect import getdoc, signature
 from itertools import takewhile
 from types import UnionType
-from typing import Any, ClassVar, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
 
 from ...engine.model.errors import UsageError, make_printable
 from ...engine.model.workload import Workload, workload_named
+from ..session.setting_table import SETTINGS
 from .usage_errors import join_choices, nearest_command
+
+if TYPE_CHECKING:
+    from ..session.settings_file import HeldValue
 
 # A function that finds the values that begin with the text typed so far, each with its description.
 Completer = Callable[[str], list[tuple[str, str]]]
 
 _KEY: Final = "parameter"
+_HELP_ALL_KEY: Final = "linkgauge.help_all"  # of a context: the whole help was asked for
+_MOST_OPTIONS: Final = 20  # of a command without a short help: about a screen
 _REMEDIES: Final[dict[Any, str]] = {int: "give a whole number", float: "give a number"}
 _CONVERTERS: Final[dict[Any, Callable[[str], Any]]] = {Workload: workload_named}
 
 
 class Option(click.Option):
-    """An option with the section of the help that lists it, and its default as the help shows it."""
+    """An option with the section of the help that lists it, and its default as the help shows it.
 
-    def __init__(self, names: Sequence[str], *, panel: str = "", shown: str | None = None, **settings: Any) -> None:
+    `brief` is its line in the short help of a command with many options; empty if only the whole help lists it.
+    `setting` is the setting of the user that replaces its default, if any.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        panel: str = "",
+        shown: str | None = None,
+        brief: str = "",
+        setting: str = "",
+        **settings: Any,
+    ) -> None:
         super().__init__(names, **settings)
         self.panel = panel
         self.shown = shown
+        self.brief = brief
+        self.setting = setting
 
 
 class Argument(click.Argument):
@@ -55,6 +79,7 @@ def option(
     shown: str | None = None,
     choices: Sequence[str] = (),
     complete: Completer | None = None,
+    brief: str = "",
     **settings: Any,
 ) -> Any:
     """Return a field of a dataclass that is an option.
@@ -67,10 +92,26 @@ def option(
         shown: the default as the help shows it; None for `default` itself, "" for nothing.
         choices: the values to choose from, if the field's type does not tell them.
         complete: finds the values for a shell.
+        brief: its line in the short help of a command with many options; "" if it is not a common option.
         settings: as `click.Option` has them, such as the placeholder `metavar`.
     """
-    settings |= {"help": help_, "panel": panel, "shown": shown}
+    settings |= {"help": help_, "panel": panel, "shown": shown, "brief": brief}
     return field(default=default, metadata={_KEY: (Option, names, choices, complete, settings)})
+
+
+def setting_option(name: str, panel: str, **settings: Any) -> Any:
+    """Return a field of a dataclass that is an option, as the row of a setting has it."""
+    row = SETTINGS[name]
+    names = (row.option, row.short) if row.short else (row.option,)
+    of_row = {
+        "default": row.default,
+        "shown": row.shown,
+        "metavar": row.metavar,
+        "brief": row.brief,
+        "setting": name,
+    }
+    settings = of_row | settings
+    return option(panel, row.help, *names, **settings)
 
 
 def flag(panel: str, help_: str, *names: str, **settings: Any) -> Any:
@@ -173,8 +214,116 @@ def make_command(name: str, function: Callable[[Any], int]) -> "HelpCommand":
     return HelpCommand(name, callback=call, params=list(_make_parameters(group)), help=getdoc(function))
 
 
+def is_typed(*names: str) -> bool:
+    """Return whether any of these parameters was typed; true without a command line.
+
+    Otherwise a value is a default: of the program or of the user's settings. A default excludes nothing.
+    """
+    context = click.get_current_context(silent=True)
+    return context is None or any(_is_typed(context, name) for name in names)
+
+
+def is_group_typed(group: Any) -> bool:
+    """Return whether any option of a group was typed, those of nested groups included."""
+    return is_typed(*(parameter.name or "" for parameter in _make_parameters(group)))
+
+
+def _is_typed(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+
+
+class _UserDefaults(UserDict[str, Any]):
+    """The defaults of a command's options in the user's settings.
+
+    They are read when the first option asks, which none does for `--help`. Click asks after the typed options.
+    """
+
+    def __init__(self, context: click.Context) -> None:
+        super().__init__()
+        self._context = context
+        self._rows = {
+            each.name: SETTINGS[each.setting]
+            for each in context.command.params
+            if isinstance(each, Option) and each.setting
+        }
+
+    def __contains__(self, name: object) -> bool:
+        row = self._rows.get(str(name))
+        if row is None or any(_is_typed(self._context, each) for each in row.yields_to):
+            return False
+        return self._held[row.name].text is not None
+
+    def __getitem__(self, name: str) -> Any:
+        row = self._rows[name]  # a KeyError, before any file is read
+        return self._held[row.name].text
+
+    @cached_property
+    def _held(self) -> "Mapping[str, HeldValue]":
+        from ..session.settings_file import read_settings
+        from ..session.storage import config_dir
+
+        return read_settings(config_dir()).values
+
+
+class LateCommands(dict[str, click.Command]):
+    """The commands of a group by name, each imported when it is asked for.
+
+    Args:
+        package: the package that the places are relative to.
+        places: the module and the name of each command's function, or of its group: `.commands.run:check`.
+    """
+
+    def __init__(self, package: str, places: dict[str, str]) -> None:
+        super().__init__(dict.fromkeys(places, click.Command(None)))
+        self._package = package
+        self._places = {**places}
+
+    def __getitem__(self, name: str) -> click.Command:
+        """Return a command; raise KeyError if there is none of this name."""
+        place = self._places.pop(name, None)
+        if place is not None:
+            module, _, attribute = place.partition(":")
+            found: Any = getattr(import_module(module, self._package), attribute)
+            self[name] = found if isinstance(found, click.Command) else make_command(name, found)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a command, or `default` if there is none of this name."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def values(self) -> Any:
+        """Return all commands."""
+        return [self[name] for name in self]
+
+    def items(self) -> Any:
+        """Return all commands with their names."""
+        return [(name, self[name]) for name in self]
+
+
 class HelpCommand(click.Command):
-    """The help of a command: plain sections that fit into 80 columns, the same on a terminal and in a pipe."""
+    """The help of a command: plain sections that fit into 80 columns, the same on a terminal and in a pipe.
+
+    A command with many options has a short help, of the common ones with a line each, and a whole one.
+    """
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the command has a short help as well."""
+        return len(self.params) > _MOST_OPTIONS
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the arguments and options, and those that print the help."""
+        params = super().get_params(ctx)
+        return [*params, _HELP_ALL] if self.is_long and ctx.help_option_names else params
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; an option that is absent has its default in the user's settings, if any."""
+        if not ctx.resilient_parsing:
+            ctx.default_map = _UserDefaults(ctx)
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (Click has it)
         """Return the words of the usage; those in brackets are optional."""
@@ -184,17 +333,23 @@ class HelpCommand(click.Command):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usage, the description, the arguments, the options by section, and the commands."""
+        is_short = self.is_long and _HELP_ALL_KEY not in ctx.meta
         formatter.write_usage(ctx.command_path, " ".join(self.collect_usage_pieces(ctx)))
         formatter.write_paragraph()
-        formatter.write_text(self.help or "")
+        formatter.write_text((self.help or "").partition("\n\n" if is_short else "\0")[0])
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Commands": [], "Options": []}
         for each in self.get_params(ctx):
-            if not getattr(each, "hidden", False):
-                sections.setdefault(section(each), []).append((spelling(each), description(each)))
+            text = _brief(each) if is_short else description(each)
+            if text and not getattr(each, "hidden", False):
+                sections.setdefault(section(each), []).append((spelling(each), text))
         for name, command in getattr(self, "commands", {}).items():
             sections["Commands"].append((name, (command.help or "").partition("\n")[0]))
-        if sections.keys() - {"Arguments", "Commands", "Options", "Output"}:
-            sections["Other options"] = sections.pop("Options")
+        others = sections.pop("Options")
+        for name in [
+            name for name, rows in sections.items() if is_short and len(rows) == 1 and name != "Arguments"
+        ]:
+            others = [*sections.pop(name), *others]
+        sections["Other options" if sections.keys() - {"Arguments", "Commands", "Output"} else "Options"] = others
         for name, rows in sections.items():
             if rows:
                 with formatter.section(name):
@@ -202,6 +357,30 @@ class HelpCommand(click.Command):
         for paragraph in filter(None, (self.epilog or "").split("\n\n")):
             formatter.write_paragraph()
             formatter.write_text(paragraph)
+
+
+def _brief(parameter: click.Parameter) -> str:
+    """Return the line of a parameter in the short help; empty if it has none."""
+    return parameter.brief if isinstance(parameter, Option) else description(parameter)
+
+
+def _show_whole_help(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_HELP_ALL_KEY] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+_HELP_ALL: Final = Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_whole_help,
+    help="Show all options and exit.",
+    brief="Show all options and exit.",
+    shown="",
+)
 
 
 def option_names(command: click.Command) -> set[str]:
@@ -239,9 +418,15 @@ class DefaultGroup(HelpCommand, click.Group):
     default: ClassVar[str] = "list"
     own_flags: ClassVar[frozenset[str]] = frozenset({"-h", "--help"})
 
-    def __init__(self, name: str, help_: str, commands: dict[str, Callable[[Any], int]], **settings: Any) -> None:
+    def __init__(
+        self, name: str, help_: str, commands: "dict[str, Callable[[Any], int]] | LateCommands", **settings: Any
+    ) -> None:
         """Make the group with a command for each function."""
-        made: dict[str, click.Command] = {each: make_command(each, made) for each, made in commands.items()}
+        made: dict[str, click.Command] = (
+            commands
+            if isinstance(commands, LateCommands)
+            else {each: make_command(each, function) for each, function in commands.items()}
+        )
         settings.setdefault("subcommand_metavar", "[COMMAND ...]")
         super().__init__(name, made, help=help_, **settings)
 

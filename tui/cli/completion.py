@@ -133,13 +133,17 @@ def complete_test_preset(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
-    """Return the runs whose id begins with a text, with preset and peer; nothing if they cannot be read."""
+    """Return the runs whose id begins with a text, with preset and peer; nothing if they cannot be read.
+
+    `last` comes first.
+    """
     from ...engine.model.errors import LinkgaugeError
-    from ..session.storage import open_run_list
+    from ..session.storage import LAST, open_run_list
 
     try:
         with open_run_list() as log:
             rows = log.find_entries(incomplete, _MAX_RUNS)
     except LinkgaugeError:
         return []
-    return [(row.run_id, f"{row.preset or 'no preset'}, {row.peer}") for row in rows]
+    last = [(LAST, "The newest run")] if LAST.startswith(incomplete) else []
+    return last + [(row.run_id, f"{row.preset or 'no preset'}, {row.peer}") for row in rows]

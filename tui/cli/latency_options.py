@@ -27,11 +27,13 @@ class LatencyOptions:
     max_rise: str | None = option(
         _LATENCY,
         "Largest rise of latency under load that is a pass, in milliseconds, in each direction.",
+        brief="Largest rise that is a pass, in milliseconds.",
         metavar="MS",
     )
     grade: str | None = option(
         _LATENCY,
         "Lowest grade of latency under load that is a pass: A+, A, B, C or D.",
+        brief="Lowest grade that is a pass: A+, A, B, C or D.",
         metavar="GRADE",
     )
 
@@ -84,12 +86,14 @@ class LoadOptions:
     direction: Direction | None = option(
         TEST,
         "Load only this direction: out this host sends, in the remote host, duplex both at once.",
+        brief="Load only this direction. [out, in, then both]",
         shown="out, then in, then both",
     )
     sessions: str = option(
         TEST,
         "TCP connections in each direction, 1 to 128; up to twice as many if the rate is not steady.",
         "-P",
+        brief="TCP connections in each direction. [8]",
         default=str(LOAD_SESSIONS),
         metavar="N",
     )

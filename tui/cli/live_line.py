@@ -1,4 +1,4 @@
-"""The live line: the progress of a test without the app, on stderr if that is a terminal."""
+"""The progress of a test without the app: lines that stay on stdout, or one line on stderr that is redrawn."""
 
 import sys
 from collections.abc import Iterable
@@ -14,8 +14,9 @@ from ...engine.results.rate_and_loss import bits_per_second, host_percent, per_s
 from ...engine.results.sums.session_sums import SessionDatagrams
 from ..words import numbers
 from ..words.datagram_results import loss_percent
+from ..words.interval_lines import IntervalLines
 from ..words.responsiveness import phase_text
-from .output import BackgroundStream, stderr_console
+from .output import BackgroundStream, emit_line, stderr_console
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,12 +24,17 @@ if TYPE_CHECKING:
 
 
 class LiveLine:
-    """A line that is redrawn with every interval and removed at the end. Without a terminal nothing is drawn."""
+    """A line that is redrawn with every interval and removed at the end. Without a terminal nothing is drawn.
 
-    def __init__(self, plan: Plan, peer: str) -> None:
+    With `line_ns` a line for each time of this length is printed instead, on stdout, wherever that goes.
+    """
+
+    def __init__(self, plan: Plan, peer: str, line_ns: int | None = None) -> None:
         self._plan = plan
         self._peer = peer
         self._live: Live | None = None
+        self._lines = None if line_ns is None else IntervalLines(plan, line_ns)
+        self._meter: Meter | None = None
 
     def __enter__(self) -> Self:
         """Draw the first line, on a terminal that can move its cursor."""
@@ -51,14 +57,26 @@ class LiveLine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove the line."""
-        if self._live is not None:
-            self._live.stop()
+        """Remove the line, or set off the printed ones from the result."""
+        self._remove()
+        if self._lines is not None and self._meter is not None:
+            emit_line("")
+
+    def end_run(self) -> None:
+        """Print the last line of a run: it may be shorter than the others."""
+        if self._lines is not None and self._meter is not None:
+            for line in self._lines.flush(self._meter):
+                emit_line(line)
 
     def show(self, intervals: Iterable[Interval], meter: Meter) -> None:
         """Draw the intervals that an event completed, with the meter's mean so far and its margin of error."""
         for interval in intervals:
-            if self._live is not None and self._is_terminal_ready():
+            if self._lines is not None:
+                self._remove()
+                self._meter = meter
+                for line in self._lines.add(interval, meter):
+                    emit_line(line)
+            elif self._live is not None and self._is_terminal_ready():
                 self._live.update(self._text(interval_text(interval, self._plan, meter)), refresh=True)
 
     def print_above(self, text: str) -> None:
@@ -69,6 +87,11 @@ class LiveLine:
             print_stderr(text)
         else:
             self._live.console.print(f"{PROGRAM}: {text}", soft_wrap=True)
+
+    def _remove(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
     def _first_text(self) -> str:
         text = f"connecting to {self._peer}"

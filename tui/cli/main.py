@@ -1,7 +1,7 @@
 """The entry point of the command line: registers the commands and turns errors into exit statuses.
 
-This module and the options load nothing heavy: each command imports its own needs when it runs, so that `--help` is
-fast.
+This module and the options load nothing heavy: a command is imported when it is asked for, and imports its own
+needs when it runs.
 """
 
 import os
@@ -14,22 +14,9 @@ import click
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
 from ...engine.model.errors import LinkgaugeError, PlanError
-from .click_extension import AppGroup, Option, option_names
-from .commands.app import open_app
-from .commands.ceiling import ceiling
-from .commands.discover import discover
-from .commands.endpoint import endpoint
-from .commands.lab import lab
-from .commands.mesh import mesh
-from .commands.mtu import mtu
-from .commands.presets import PRESETS
-from .commands.respond import respond
-from .commands.run import check, run
-from .commands.runs import RUNS
-from .commands.sweep import sweep
-from .commands.watch import watch
-from .commands.web import web
-from .completion import COMPLETION_VARIABLE, complete, completions
+from ..words.redaction import REDACTION
+from .click_extension import AppGroup, LateCommands, Option, option_names
+from .completion import COMPLETION_VARIABLE, complete
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
 from .usage_errors import click_error_text, plan_error_text
 
@@ -39,7 +26,10 @@ linkgauge measures TCP and UDP throughput between two hosts and compares it with
 that link. Run `linkgauge endpoint` on one host and `linkgauge check HOST` on the other. Without a command the
 app opens: linkgauge [PEER]; without a PEER it tests this machine's loopback."""
 _EPILOG: Final = """PEER is HOST[:PORT], [IPv6]:PORT, ssh://[USER@]HOST[:PORT] (ssh starts the remote end; nothing
-is installed there), or loopback (a built-in endpoint on this machine).
+is installed there), or loopback (a built-in endpoint on this machine). A PRESET comes before it: linkgauge check
+1gbe-1500 HOST. Without a PEER the variable LINKGAUGE_PEER counts.
+
+Common options have defaults of yours in settings.toml and in variables: linkgauge settings shows them.
 
 Exit status: 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or
 broke off; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a signal are saved."""
@@ -74,34 +64,37 @@ def _make_program() -> AppGroup:
     verbose = Option(
         ["--verbose", "-v"], default=False, is_flag=True, help="Log to stderr; with LINKGAUGE_LOG=FILE to a file."
     )
-    made = AppGroup(
+    return AppGroup(
         PROGRAM,
         _HELP,
-        {
-            "app": open_app,
-            "check": check,
-            "run": run,
-            "respond": respond,
-            "endpoint": endpoint,
-            "sweep": sweep,
-            "mesh": mesh,
-            "watch": watch,
-            "lab": lab,
-            "mtu": mtu,
-            "ceiling": ceiling,
-            "web": web,
-            "discover": discover,
-            "completions": completions,
-        },
+        LateCommands(
+            __package__ or "",
+            {
+                "app": ".commands.app:open_app",
+                "check": ".commands.run:check",
+                "run": ".commands.run:run",
+                "respond": ".commands.respond:respond",
+                "endpoint": ".commands.endpoint:endpoint",
+                "sweep": ".commands.sweep:sweep",
+                "mesh": ".commands.mesh:mesh",
+                "watch": ".commands.watch:watch",
+                "lab": ".commands.lab:lab",
+                "mtu": ".commands.mtu:mtu",
+                "ceiling": ".commands.ceiling:ceiling",
+                "web": ".web.web_command:web",
+                "discover": ".commands.discover:discover",
+                "settings": ".commands.settings:settings",
+                "completions": ".completion:completions",
+                "presets": ".commands.presets:PRESETS",
+                "runs": ".commands.runs:RUNS",
+            },
+        ),
         callback=_open_log,
         params=[version, verbose],
         context_settings={"help_option_names": ["-h", "--help"]},
         subcommand_metavar="[PEER | COMMAND ...]",
         epilog=_EPILOG,
     )
-    for group in (PRESETS, RUNS):
-        made.add_command(group)
-    return made
 
 
 program: Final = _make_program()
@@ -110,6 +103,7 @@ program: Final = _make_program()
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run the command line with these arguments, without the program's name; return the exit status."""
     prepare_streams()
+    REDACTION.reset()
     return finish_output(_carry_out(arguments))
 
 

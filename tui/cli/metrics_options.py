@@ -21,6 +21,7 @@ class MetricsOptions:
     metrics: str | None = option(
         _METRICS,
         "Serve metrics to Prometheus at http://ADDR:PORT/metrics; without ADDR on 127.0.0.1 only.",
+        brief="Serve metrics to Prometheus.",
         metavar="[ADDR:]PORT",
     )
     textfile: Path | None = option(

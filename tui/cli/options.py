@@ -3,15 +3,27 @@
 A group of options is a dataclass with one field for each option, as typed; see click_extension.
 """
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ...engine.model.errors import PlanError, UsageError
-from ...engine.model.plan import DEFAULT_LOSS_GOAL_PPM, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
+from ...engine.model.plan import (
+    DEFAULT_INTERVAL_NS,
+    DEFAULT_LOSS_GOAL_PPM,
+    SECOND_NS,
+    Direction,
+    Mode,
+    Plan,
+    Settings,
+    SocketOptions,
+)
 from ...engine.model.workload import Workload, all_workloads
+from ..session.setting_table import INTERVAL_REMEDY
 from ..words import parsing
-from .click_extension import flag, group, option
+from ..words.redaction import REDACTION
+from .click_extension import flag, group, is_typed, option, setting_option
 from .output import check_output_file
 
 if TYPE_CHECKING:
@@ -28,7 +40,6 @@ _LINK: Final = "Link, if it differs from the preset's"
 OUTPUT: Final = "Output"
 
 _WARMUP_REMEDY: Final = "give auto, or seconds such as 0, 0.5 or 2"
-_INTERVAL_REMEDY: Final = "give a time such as 0.25 or 100ms (0.05 s to 10 s)"
 
 
 def lang_option() -> Any:
@@ -58,7 +69,7 @@ def device_option(panel: str) -> Any:
 
 def json_flag() -> Any:
     """Return the flag for one document as the result."""
-    return flag(OUTPUT, "Print JSON.", "--json", "-J")
+    return flag(OUTPUT, "Print JSON.", "--json", "-J", brief="Print JSON.")
 
 
 def json_stream_flag() -> Any:
@@ -66,9 +77,24 @@ def json_stream_flag() -> Any:
     return flag(OUTPUT, "Print JSON lines while the test is running.", "--json-stream")
 
 
+def redact_flag() -> Any:
+    """Return the flag for stand-ins in place of addresses and names, which holds from the command line on."""
+    return flag(
+        OUTPUT,
+        "Print stand-ins such as host-1 for addresses and names of hosts and users.",
+        callback=_redact,
+        is_eager=True,
+    )
+
+
+def _redact(_context: Any, _parameter: Any, is_wanted: bool) -> bool:
+    REDACTION.is_on = REDACTION.is_on or is_wanted
+    return is_wanted
+
+
 def headless_flag() -> Any:
     """Return the flag of a command that else opens a screen."""
-    return flag(OUTPUT, "Open no screen.")
+    return flag(OUTPUT, "Open no screen.", brief="Open no screen.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +102,12 @@ class DirectionOptions:
     """Which end sends."""
 
     direction: Direction | None = option(
-        TEST, "Who sends: out this host, in the remote host, duplex both at once.", shown="out"
+        TEST,
+        "Who sends: out this host, in the remote host, duplex both at once.",
+        brief="Who sends: this host, the remote, or both. [out]",
+        shown="out",
     )
-    reverse: bool = flag(TEST, "Same as --direction in.", "-R")
+    reverse: bool = flag(TEST, "Same as --direction in.", "-R", brief="Same as --direction in.")
     bidir: bool = flag(TEST, "Same as --direction duplex.")
 
     def find(self) -> Direction:
@@ -127,24 +156,15 @@ class ConnectionOptions:
 class PlanOptions:
     """The options that make up a plan."""
 
-    seconds: str | None = option(
-        TEST,
-        "Duration: 10, 1.5, 2m, or none to test until Ctrl-C.",
-        "-t",
-        metavar="TIME",
-        shown="10; in the app 30",
-    )
+    seconds: str | None = setting_option("seconds", TEST)
     directions: DirectionOptions = group(DirectionOptions)
-    sessions: str = option(
-        TEST, "TCP connections, or UDP flows, in each direction, 1 to 128.", "-P", default="1", metavar="N"
-    )
-    window: str = option(
-        TEST, "Socket buffers: auto, or a size such as 56K or 1M.", "-w", default="auto", metavar="SIZE"
-    )
+    sessions: str = setting_option("sessions", TEST)
+    window: str = setting_option("window", TEST)
     rate: str | None = option(
         TEST,
         "Limit each direction to this rate, over all sessions: 100M, 2.5G; with udp also expected, search or max.",
         "-b",
+        brief="Limit the rate: 100M; udp also search or max.",
         metavar="RATE",
         shown="no limit; with udp the expected rate, else 10M",
     )
@@ -161,7 +181,10 @@ class PlanOptions:
         shown="0.1%",
     )
     bytes_: str | None = option(
-        TEST, "Send this many bytes in each direction, then end: 100M, 10G.", "-n", metavar="SIZE"
+        TEST,
+        "Send this many bytes in each direction, then end: 100M, 10G.",
+        "-n",
+        metavar="SIZE",
     )
     warmup: str | None = option(
         TEST,
@@ -169,15 +192,20 @@ class PlanOptions:
         metavar="TIME",
         shown="a fifth of the test, at most 1 s",
     )
-    interval: str = option(TEST, "Time between samples, 50ms to 10.", "-i", default="0.25", metavar="TIME")
+    interval: str | None = setting_option("interval", TEST)
     workload: Workload = option(
         TEST,
         "stream: data one way; rr: requests and responses; crr: each on a new connection; fetch: large responses; "
         "udp: datagrams at a rate, with loss and jitter.",
+        brief="Data one way, transactions, datagrams. [stream]",
         default=Workload.STREAM,
         choices=all_workloads(),
     )
-    probe: bool = flag(TEST, "Measure latency before the stream and under its load.")
+    probe: bool = flag(
+        TEST,
+        "Measure latency before the stream and under its load.",
+        brief="Measure latency before and under the load too.",
+    )
     block: str = option(TEST, "Size of one send call.", default="1M", metavar="SIZE")
     congestion: str | None = congestion_option(TEST)
     connections: ConnectionOptions = group(ConnectionOptions)
@@ -194,7 +222,7 @@ class PlanOptions:
             if self.warmup is None or warmup_auto
             else parsing.time_ns(self.warmup, "warm-up", _WARMUP_REMEDY),
             warmup_auto=warmup_auto,
-            interval_ns=parsing.time_ns(self.interval, "interval", _INTERVAL_REMEDY),
+            interval_ns=DEFAULT_INTERVAL_NS if self.interval_ns is None else self.interval_ns,
             block_bytes=parsing.block_bytes(self.block),
             mode=more.mode,
             socket=self._socket_options(),
@@ -212,6 +240,11 @@ class PlanOptions:
         )
         _check_samples(plan)
         return plan
+
+    @property
+    def interval_ns(self) -> int | None:
+        """The time between samples if it was given; raise PlanError for a bad one."""
+        return None if self.interval is None else parsing.time_ns(self.interval, "interval", INTERVAL_REMEDY)
 
     def sending_rate(self) -> "SendingRate | None":
         """Return the requested rate of datagrams; None for the default and for TCP. Raise PlanError."""
@@ -250,11 +283,12 @@ class PlanOptions:
 
     def duration_ns(self, default_seconds: str) -> int | None:
         """Return the duration of the test, None without a limit; raise PlanError for a bad one."""
-        if self.seconds is None and self.bytes_ is not None:
+        seconds = self.seconds
+        if seconds is None and self.bytes_ is not None:
             return None
-        if self.rate == "search":
-            default_seconds = _SEARCH_SECONDS
-        return parsing.duration_ns(default_seconds if self.seconds is None else self.seconds)
+        if self.rate == "search" and not is_typed("seconds"):
+            seconds = _SEARCH_SECONDS
+        return parsing.duration_ns(default_seconds if seconds is None else seconds)
 
 
 def _max_duration_ns(text: str) -> int | None:
@@ -322,6 +356,7 @@ class LinkOptions:
     line_rate: str | None = option(
         _LINK,
         "Line rate: 100M, 2.5G, 10Gb.",
+        brief="Line rate: 100M, 10G. [what the NICs report]",
         metavar="RATE",
         shown="the preset's, or what the NICs report",
     )
@@ -354,17 +389,34 @@ class LinkOptions:
             mtu_bytes=None if self.mtu is None else parsing.mtu_bytes(self.mtu),
         )
 
+    @property
+    def arguments(self) -> list[str]:
+        """The same options as words of a command line."""
+        values = {"--line-rate": self.line_rate, "--mtu": self.mtu, "--tunnel": self.tunnel}
+        flags = {"--ipv6": self.ipv6, "--timestamps": self.timestamps, "--no-timestamps": self.timestamps is False}
+        return [
+            *("--vlan", self.vlan),
+            *(word for name, value in values.items() if value is not None for word in (name, value)),
+            *(name for name, is_given in flags.items() if is_given),
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class ResultOptions:
     """Where the results of a test go."""
 
-    label: str | None = option(OUTPUT, "Name of the run, to find it again.", metavar="TEXT")
+    label: str | None = option(
+        OUTPUT, "Name of the run, to find it again.", brief="Name of the run, to find it again.", metavar="TEXT"
+    )
     csv: Path | None = option(
-        OUTPUT, "Append a row for each interval, direction and session to this file.", metavar="FILE"
+        OUTPUT,
+        "Append a row for each interval, direction and session to this file.",
+        brief="Append a row for each interval to this file.",
+        metavar="FILE",
     )
     as_json: bool = json_flag()
     as_json_stream: bool = json_stream_flag()
+    redact: bool = redact_flag()
 
     def to_record(self) -> "Record":
         """Return the facts that the run log keeps beside the measurements; raise PlanError for a bad label."""
@@ -384,11 +436,16 @@ class ResultOptions:
 class SeriesOutputOptions:
     """Where the result of a series of runs goes."""
 
-    csv: Path | None = option(OUTPUT, "Write a row for each run.", metavar="FILE")
-    report: Path | None = option(OUTPUT, "Write an HTML page with plots.", metavar="FILE")
+    csv: Path | None = option(
+        OUTPUT, "Write a row for each run.", brief="Write a row for each run.", metavar="FILE"
+    )
+    report: Path | None = option(
+        OUTPUT, "Write an HTML page with plots.", brief="Write an HTML page with plots.", metavar="FILE"
+    )
     force: bool = flag(OUTPUT, "Replace the files if they exist.", "-f")
     as_json: bool = json_flag()
     as_json_stream: bool = json_stream_flag()
+    redact: bool = redact_flag()
 
     def to_outputs(self) -> "Outputs":
         """Return the outputs. Raises PlanError if a file cannot be written, UsageError for both kinds of JSON."""
@@ -408,6 +465,7 @@ class SeriesOutputOptions:
         """The same options as words of a command line."""
         files = {"--csv": self.csv, "--report": self.report}
         flags = {"--force": self.force, "--json": self.as_json, "--json-stream": self.as_json_stream}
+        flags |= {"--redact": self.redact}
         return [
             *(word for name, path in files.items() if path is not None for word in (name, str(path))),
             *(name for name, is_given in flags.items() if is_given),
@@ -418,14 +476,28 @@ class SeriesOutputOptions:
 class OutputOptions(ResultOptions):
     """The same, and the pass mark."""
 
-    pass_mark: str | None = option(
-        OUTPUT,
-        "Percent of the expected rate that is a pass.",
-        metavar="PERCENT",
-        shown="the one in your settings, else 95",
+    pass_mark: str = setting_option("pass_mark", OUTPUT)
+    why: bool = flag(
+        OUTPUT, "Say what limits the rate, even without an expected rate.", brief="Say what limits the rate."
     )
-    why: bool = flag(OUTPUT, "Say what limits the rate, even without an expected rate.")
     confirm: bool = flag(
         OUTPUT,
         "The same as --why, and then test once more, with one option changed: is the first finding the limit?",
+        brief="Test again with one option changed, to prove it.",
     )
+    live: bool = flag(
+        OUTPUT,
+        "On a terminal, redraw one line instead of printing a line for each second.",
+        brief="Redraw one line instead of a line a second.",
+    )
+
+    def line_ns(self, interval_ns: int | None) -> int | None:
+        """Return the time of each line about the test; None for a live line. `interval_ns` is what the user gave.
+
+        A terminal gets a line for each second: the lines stay in view, show each dip, and can be copied into a
+        ticket. A pipe gets them only with --interval: a script that does not ask for them reads the summary alone.
+        """
+        is_csv_on_stdout = str(self.csv).startswith("/dev/")  # as /dev/stdout and /dev/fd/1 may be
+        if self.live or self.as_json or self.as_json_stream or is_csv_on_stdout:
+            return None
+        return interval_ns or (SECOND_NS if sys.stdout.isatty() else None)

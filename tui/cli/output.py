@@ -22,6 +22,7 @@ from ...engine.host.background_writer import BackgroundWriter, LossText, all_wri
 from ...engine.host.debug_log import lost_lines_problem
 from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import OutputError, PlanError, RunLogError, explain_os_error
+from ..words.redaction import REDACTION
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -199,6 +200,7 @@ class BackgroundStream:
 
     def write(self, text: str) -> int:
         """Queue text, or write it at once."""
+        text = REDACTION.text(text)
         if text and not _background.put(self._stream, text):
             self._stream.write(text)
             self._stream.flush()
@@ -218,6 +220,10 @@ class BackgroundStream:
 
 def emit(text: str) -> None:
     """Write data to stdout, at once."""
+    _emit(REDACTION.text(text))
+
+
+def _emit(text: str) -> None:
     if _background.put(sys.stdout, text):
         return
     try:
@@ -237,15 +243,15 @@ def emit_line(text: str) -> None:
 
 def emit_json(document: Any) -> None:
     """Write one JSON document to stdout."""
-    emit_line(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    _emit(json.dumps(REDACTION.document(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def emit_json_list(items: Iterable[Any]) -> None:
     """Write a list as one JSON document to stdout, item by item: it may be larger than the memory."""
     before, end = "[\n", "[]"
     for item in items:
-        text = json.dumps(item, indent=2, ensure_ascii=False, allow_nan=False)
-        emit(before + "  " + text.replace("\n", "\n  "))
+        text = json.dumps(REDACTION.document(item), indent=2, ensure_ascii=False, allow_nan=False)
+        _emit(before + "  " + text.replace("\n", "\n  "))
         before, end = ",\n", "\n]"
     emit_line(end)
 
@@ -254,12 +260,12 @@ def emit_lines(lines: Iterable[str]) -> None:
     """Write lines of data to stdout, many at a time."""
     remaining = iter(lines)
     while batch := list(islice(remaining, _LINES)):
-        emit("".join(f"{line.rstrip(' ')}\n" for line in batch))
+        _emit("".join(f"{REDACTION.line(line).rstrip(' ')}\n" for line in batch))
 
 
 def emit_json_line(document: Any) -> None:
     """Write one JSON document to stdout, on one line."""
-    emit_line(json.dumps(document, ensure_ascii=False, allow_nan=False))
+    _emit(json.dumps(REDACTION.document(document), ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def check_output_file(field: str, path: Path | None, *, force: bool) -> None:
@@ -288,7 +294,7 @@ def write_csv_file(path: Path, rows: Iterable[Sequence[str]]) -> None:
 
     try:
         with path.open("w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, lineterminator="\r\n").writerows(rows)
+            csv.writer(stream, lineterminator="\r\n").writerows([map(REDACTION.text, row) for row in rows])
     except OSError as error:
         raise RunLogError(f"cannot write {path}: {explain_os_error(error)}") from error
     print_stderr(f"rows written to {path}")
@@ -316,7 +322,7 @@ def emit_rich(*parts: "RenderableType", is_wide: bool = False) -> None:
         for part in parts:
             console.print(part)
     # Padding at the right end of a table would wrap in a narrow window.
-    emit("".join(line.rstrip(" ") + "\n" for line in capture.get().splitlines()))
+    _emit("".join(REDACTION.line(line).rstrip(" ") + "\n" for line in capture.get().splitlines()))
 
 
 def terminal_width() -> int | None:
@@ -338,6 +344,7 @@ def print_stderr(text: str) -> None:
 
 
 def _write_stderr(text: str) -> None:
+    text = REDACTION.text(text)
     if _background.put(sys.stderr, text):
         return
     with contextlib.suppress(OSError):
@@ -351,7 +358,8 @@ def log_stderr_line(text: str, loss_text: LossText) -> None:
     if target is None:
         _write_stderr(text + "\n")
     else:
-        target[1].offer(target[0], _encode(sys.stderr, text + "\n"), lambda lost: loss_text(lost) + "\n")
+        line = REDACTION.text(text) + "\n"
+        target[1].offer(target[0], _encode(sys.stderr, line), lambda lost: loss_text(lost) + "\n")
 
 
 def keep_log_off_screen() -> None:

@@ -1,51 +1,68 @@
-"""The apps with their real services (`tui/run/run_services`): engine, run log, sweeps, meshes, export."""
+"""The apps with their real services (`tui/run/run_services`): engine, run log, sweeps, meshes, export.
+
+The cockpit draws its first frame before it imports what a run needs: the engine, the run log and the diagnosis take
+longer to import than Textual.
+"""
 
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...discovery.announcement import FoundEndpoint
 from ...engine.host.event_loop import run
+from ...engine.host.nic import read_own_nics
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
-from ...engine.near.connect import query_host_info
-from ...engine.results.run_log import RunLog
-from ...engine.workers.fork_client import ForkServerLease
 from ...presets.auto_select import AUTO, PresetSelection
 from ...presets.catalog import Catalog
 from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ...watch.watch_plan import WatchPlan
-from ..app.app import BaseApp, LinkgaugeApp, MeshApp, WatchApp
+from ..app.app import BaseApp, LinkgaugeApp, MeshApp, ReplayApp, WatchApp
 from ..app.far_end_keeper import FarEndKeeper
+from ..app.look import read_look
 from ..kit.screens.feature_app import StoredServices
 from ..run.run_services import RunServices
-from ..session.credentials import remember_access
-from ..session.preferences import read_preferences, save_preferences
-from ..session.pruning import thin_old_runs
-from ..session.run_exports import ExportFormat, export_runs
-from ..session.run_recorder import Outcome
-from ..session.run_session import RunSession, open_run_session
+from ..session.preferences import Preferences, save_preferences
 from ..session.run_spec import Judging, RunSpec, find_initial_preset, pick_preset
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
-from ..words.summary import headline
 from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
 
 if TYPE_CHECKING:
+    from ...discovery.announcement import FoundEndpoint
+    from ...engine.results.run_log import RunLog
+    from ...watch.watch_plan import WatchPlan
     from ..mesh.mesh_session import MeshSession
+    from ..session.run_exports import ExportFormat
+    from ..session.run_recorder import Outcome
+    from ..session.run_session import RunSession
     from ..watch.watch_screen import Watch
+
+# What the first run and the history need, in the order of their imports. Each takes a moment; keys come between.
+_AFTER_FIRST_FRAME: Final = (
+    "...engine.results.run_log",
+    "...engine.results.meter",
+    "...engine.results.run_result",
+    "..readings.live_readings",
+    "...presets.diagnosis.live",
+    "...engine.protocol.state_machine",
+    "...engine.control.connection",
+    "...engine.workers.fork_client",
+    "...engine.near.connect",
+    "...engine.results.csv_export",
+    "..session.run_session",
+    "...engine.far.loopback",
+)
 
 _RUN_END_TIMEOUT_S: Final = 5.0
 _IDLE_TIMEOUT_S: Final = 10.0
@@ -56,13 +73,13 @@ class AppBackend:
 
     def __init__(
         self,
-        log: RunLog | None,
+        open_log: "Callable[[], RunLog | None]",
         far_ends: FarEndKeeper,
         notices: list[str],
         selection: PresetSelection,
         catalog: Catalog,
     ) -> None:
-        self._log = log
+        self._open_log = open_log
         self._selection = selection
         self._catalog = catalog
         self._far_ends = far_ends
@@ -73,13 +90,16 @@ class AppBackend:
         self._idle.set()
 
     @asynccontextmanager
-    async def start_run(self, spec: RunSpec) -> AsyncGenerator[RunSession]:
+    async def start_run(self, spec: RunSpec) -> "AsyncGenerator[RunSession]":
         """Open a run for the time of the context. Raises LinkgaugeError if the far end cannot be used."""
+        from ..session.run_session import open_run_session
+
         self._idle.clear()
         try:
+            log = self._open_log()
             far = await self._far_ends.get_far_end(spec.peer)
             told = spec.with_notices(*self._notices)
-            async with open_run_session(told, log=self._log, far_end=far) as self._run:
+            async with open_run_session(told, log=log, far_end=far) as self._run:
                 yield self._run
         finally:
             if self._run is not None:
@@ -106,18 +126,23 @@ class AppBackend:
 
     async def select_preset(self, peer: Peer) -> PresetSelection:
         """Return the preset by both ends' interfaces; it is in force for the runs from then on."""
-        self._selection = await pick_preset(self._catalog, await self._far_ends.get_far_end(peer), None)
+        self._selection = await pick_preset(self._catalog, await self._far_ends.get_far_end(peer))
         return self._selection
 
     async def query_host_info(self, peer: Peer) -> HostInfo:
         """Return the far end's description of its host."""
+        from ...engine.near.connect import query_host_info
+
         return await query_host_info(await self._far_ends.get_far_end(peer))
 
-    def export(self, run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
+    def export(self, run_ids: Sequence[str], form: "ExportFormat", path: Path) -> Path:
         """Write runs of the log to a file; return its path. Raise RunLogError without a log."""
-        if self._log is None:
+        from ..session.run_exports import export_runs
+
+        log = self._open_log()
+        if log is None:
             raise RunLogError("; ".join(self._notices) or "this run is not saved")
-        return export_runs(self._log, run_ids, form, path)
+        return export_runs(log, run_ids, form, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +154,7 @@ class AppStart:
     spec: RunSpec
     language: str
     is_preset_auto: bool
+    preferences: Preferences
 
 
 def run_app(
@@ -143,11 +169,12 @@ def run_app(
         plan: the plan of the first run, which keys change.
         sending_rate: the requested rate of datagrams, if any.
     """
-    catalog = load_presets()
+    preferences, catalog = read_look(), load_presets()
     try:
         selection = find_initial_preset(catalog, preset_id, peer)
         spec = RunSpec(plan, peer, Judging(preset=selection.preset), sending_rate=sending_rate)
-        return _run_with_log(AppStart(catalog, selection, spec, language, preset_id in {None, AUTO}))
+        is_auto = preset_id in {None, AUTO}
+        return _run_with_log(AppStart(catalog, selection, spec, language, is_auto, preferences))
     finally:
         for line in problem_lines(catalog):  # the app shows them too, but its screen is gone now
             print_stderr(line)
@@ -155,55 +182,68 @@ def run_app(
 
 def _run_with_log(start: AppStart) -> int:
     notices: list[str] = []
-    log = open_run_log(notices.append)
+    open_log = cache(partial(open_run_log, notices.append))
     try:
-        status, outcome = run(_run_app(start, log, notices))
+        status, outcome = run(_run_app(start, open_log, notices))
     finally:
         write_in_background()  # the terminal may have stopped
+        log = open_log() if open_log.cache_info().currsize else None
         if log is not None:
             log.close(print_stderr)
     _print_result(outcome, log)
+    from ..session.pruning import thin_old_runs
+
     thin_old_runs()
     return status
 
 
-async def _run_app(start: AppStart, log: RunLog | None, notices: list[str]) -> tuple[int, Outcome | None]:
+async def _run_app(
+    start: AppStart, open_log: "Callable[[], RunLog | None]", notices: list[str]
+) -> "tuple[int, Outcome | None]":
     """Run the app; return its exit status, and the last outcome if there is a terminal to print it on."""
 
     async def ask(question: str) -> str | None:
         return await app.ask(question)
 
     peer = start.spec.peer
-    # The fork server and the endpoint of loopback start while the app draws its first frame.
-    async with ForkServerLease(), aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends, _warm_up(far_ends, peer):
-        backend = AppBackend(log, far_ends, notices, start.selection, start.catalog)
+    async with AsyncExitStack() as leases, aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends:
+        backend = AppBackend(open_log, far_ends, notices, start.selection, start.catalog)
         app = LinkgaugeApp(
             RunServices(
                 catalog=start.catalog,
                 start_run=backend.start_run,
                 query_host_info=backend.query_host_info,
                 export=backend.export,
-                history=log,
+                open_log=open_log,
                 variant_of=backend.variant_of,
                 select_preset=backend.select_preset,
-                remember_access=remember_access,
+                remember_access=_remember_access,
                 find_announced=None if find_spec("zeroconf") is None else _find_announced,
+                nics=read_own_nics(),
             ),
             start.spec,
             language=start.language,
             is_preset_auto=start.is_preset_auto,
-            loaded=read_preferences(config_dir()),
+            preferences=start.preferences,
             save=partial(save_preferences, config_dir()),
         )
         with _leave_on_signal(app, backend.interrupt, lambda: backend.wait_until_idle(_RUN_END_TIMEOUT_S)):
-            await app.run_async()
+            async with _warm_up(app.first_frame, partial(_prepare, leases, far_ends, peer, open_log)):
+                await app.run_async()
             # Textual cancels its workers and does not wait for them.
             await backend.wait_until_idle(_IDLE_TIMEOUT_S)
         is_gone = app.return_code == signal_exit_status(signal.SIGHUP)  # nobody reads a terminal that has gone
         return app.return_code or 0, None if is_gone else backend.last_outcome
 
 
-async def _find_announced(seconds: float) -> AsyncGenerator[FoundEndpoint]:
+def _remember_access(peer: Peer) -> Path:
+    """Save the key of a peer; return the file. Raises InvalidKeyError."""
+    from ..session.credentials import remember_access
+
+    return remember_access(peer)
+
+
+async def _find_announced(seconds: float) -> "AsyncGenerator[FoundEndpoint]":
     """Yield the endpoints that announce themselves on this LAN. Raises OSError."""
     # In a thread: zeroconf takes a tenth of a second to import, and the screen is to go on.
     finder = await asyncio.to_thread(import_module, "...discovery.finder", __package__)
@@ -212,10 +252,12 @@ async def _find_announced(seconds: float) -> AsyncGenerator[FoundEndpoint]:
             yield endpoint
 
 
-def _print_result(outcome: Outcome | None, log: RunLog | None) -> None:
+def _print_result(outcome: "Outcome | None", log: "RunLog | None") -> None:
     """Print the result of the last run below the shell's prompt: the screen that showed it is gone."""
     if outcome is None:
         return
+    from ..words.summary import headline
+
     result = headline(outcome.summary, outcome.verdict)
     print_stderr(f"{result.mark}  {result.text}")
     if log is None:
@@ -226,21 +268,39 @@ def _print_result(outcome: Outcome | None, log: RunLog | None) -> None:
         print_stderr(f"saved; to see it: {PROGRAM} runs show {outcome.run_id}")
 
 
-@asynccontextmanager
-async def _warm_up(far_ends: FarEndKeeper, peer: Peer) -> AsyncGenerator[None]:
-    """Start the endpoint of loopback in the background; the first run reports why it cannot start."""
+async def _prepare(
+    leases: AsyncExitStack, far_ends: FarEndKeeper, peer: Peer, open_log: "Callable[[], RunLog | None]"
+) -> None:
+    """Import what a run needs, open the run log, and start the fork server and the endpoint of loopback.
 
-    async def start() -> None:
+    The first run reports why these cannot start.
+    """
+    for name in _AFTER_FIRST_FRAME:
+        import_module(name, __package__)
+        await asyncio.sleep(0)
+    open_log()
+    from ...engine.workers.fork_client import ForkServerLease
+
+    await leases.enter_async_context(ForkServerLease())
+    if peer.is_loopback:
         with suppress(LinkgaugeError):
             await far_ends.get_far_end(peer)
 
-    task = asyncio.create_task(start()) if peer.is_loopback else None
+
+@asynccontextmanager
+async def _warm_up(shown: asyncio.Event, prepare: Callable[[], Awaitable[None]]) -> AsyncGenerator[None]:
+    """Prepare for the first run in the background, as soon as the first frame is shown."""
+
+    async def start() -> None:
+        await shown.wait()
+        await prepare()
+
+    task = asyncio.create_task(start())
     try:
         yield
     finally:
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        task.cancel()
+        await asyncio.wait([task])
 
 
 @contextmanager
@@ -281,7 +341,7 @@ def _leave_on_signal(
 
 
 async def run_mesh_screen(
-    session: "MeshSession", log: RunLog | None, pass_percent: float = DEFAULT_PASS_PERCENT
+    session: "MeshSession", log: "RunLog | None", pass_percent: float = DEFAULT_PASS_PERCENT
 ) -> signal.Signals | None:
     """Show a mesh in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
@@ -294,7 +354,7 @@ async def run_mesh_screen(
         session,
         _stored_services(log),
         pass_percent=pass_percent,
-        loaded=read_preferences(config_dir()),
+        preferences=read_look(),
         save=partial(save_preferences, config_dir()),
     )
 
@@ -302,7 +362,7 @@ async def run_mesh_screen(
 
 
 async def run_watch_screen(
-    session: "Watch", log: RunLog | None, read_plan: Callable[[], WatchPlan] | None = None
+    session: "Watch", log: "RunLog | None", read_plan: "Callable[[], WatchPlan] | None" = None
 ) -> signal.Signals | None:
     """Show a watch in progress until the user leaves its screen, or a signal ends it in order; return the signal.
 
@@ -317,11 +377,30 @@ async def run_watch_screen(
         session,
         _stored_services(log),
         read_plan=read_plan,
-        loaded=read_preferences(config_dir()),
+        preferences=read_look(),
         save=partial(save_preferences, config_dir()),
     )
 
     return await _run_series(app, session, app.watching.over)
+
+
+def run_replay(run_id: str, log: "RunLog", speed: float) -> int:
+    """Play a run of the log until the user leaves it, or a signal ends it; return the exit status."""
+    return run(_run_replay(run_id, log, speed))
+
+
+async def _run_replay(run_id: str, log: "RunLog", speed: float) -> int:
+    app = ReplayApp(
+        run_id,
+        log,
+        _stored_services(log),
+        speed=speed,
+        preferences=read_look(),
+        save=partial(save_preferences, config_dir()),
+    )
+    with _leave_on_signal(app, lambda _number: False, asyncio.Event().wait):
+        await app.run_async()
+    return app.return_code or 0
 
 
 async def _run_series(app: BaseApp, session: "MeshSession | Watch", over: asyncio.Event) -> signal.Signals | None:
@@ -336,12 +415,14 @@ async def _run_series(app: BaseApp, session: "MeshSession | Watch", over: asynci
     return received[0] if received else None
 
 
-def _stored_services(log: RunLog | None) -> StoredServices:
+def _stored_services(log: "RunLog | None") -> StoredServices:
     """Return the services of a log; without one, an export raises RunLogError."""
 
-    def export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
+    def export(run_ids: Sequence[str], form: "ExportFormat", path: Path) -> Path:
+        from ..session.run_exports import export_runs
+
         if log is None:
             raise RunLogError("these runs are not saved")
         return export_runs(log, run_ids, form, path)
 
-    return StoredServices(catalog=load_presets(), export=export, history=log)
+    return StoredServices(catalog=load_presets(), export=export, open_log=lambda: log)

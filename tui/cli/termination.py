@@ -9,13 +9,15 @@ import logging
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import LinkgaugeError
 from ...engine.model.events import Reason
-from ...engine.results.run_result import RunResult
 from .output import note_signal
+
+if TYPE_CHECKING:
+    from ...engine.results.run_result import RunResult
 
 PASS: Final = 0
 SHORT: Final = 1
@@ -117,7 +119,7 @@ def exit_status(word: str | None, signal_number: int | None = None) -> int:
     return {"pass": PASS, "short": SHORT, "fail": SHORT}.get(word or "", INCOMPLETE)
 
 
-def run_exit_status(result: RunResult, signal_number: int | None = None, *, is_judged: bool = False) -> int:
+def run_exit_status(result: "RunResult", signal_number: int | None = None, *, is_judged: bool = False) -> int:
     """Return the exit status of a run, whose end tells whether a signal was what ended it.
 
     A measured rate without an expected rate passes, unless `is_judged` says that a pass mark was given.

@@ -72,15 +72,12 @@ _IPERF3_REMEDIES: Final = {
     ("--verbose", "-V"): "the summary has all details; linkgauge -v prints a log",
     ("--format", "-f"): "Mb/s and MiB/s are both printed",
     ("--daemon", "-D"): "docs/endpoint.md has a service for systemd",
-    ("--preset",): "give the preset before the host: linkgauge check PRESET HOST",
 }
 
 _RUN_IDS: Final = "linkgauge runs lists them"
 _PRESET_IDS: Final = "linkgauge presets lists them"
 # By the end of the command's path.
 _MISSING: Final = (
-    (" run", "give a host, or loopback for a test of this machine alone"),
-    (" respond", "give a host, or loopback for a test of this machine alone"),
     *((f" runs {each}", _RUN_IDS) for each in ("show", "compare", "label", "delete", "export", "report")),
     (" presets show", _PRESET_IDS),
     (" lab", _PRESET_IDS),
@@ -118,11 +115,7 @@ def _click_text(error: ClickException) -> str:
         case _:
             pass
     extra = re.fullmatch(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", error.message)
-    if extra is None:
-        return error.message
-    is_run = isinstance(error, UsageError) and error.ctx is not None and error.ctx.command.name == "run"
-    hint = "; with a preset: linkgauge check PRESET HOST" if is_run and " " not in extra[1] else ""
-    return f"unexpected argument: {extra[1]}{hint}"
+    return error.message if extra is None else f"unexpected argument: {extra[1]}"
 
 
 def _missing_hint(error: MissingParameter) -> str:

@@ -11,6 +11,7 @@ from textual.widgets import DataTable
 from ...engine.far.status import RunStatus
 from ..words import numbers
 from ..words.numbers import RateUnit
+from ..words.redaction import REDACTION
 from .endpoint_rates import ClientReading
 
 
@@ -39,6 +40,7 @@ def _run(client: ClientReading, _units: RateUnit) -> str:
 
 
 def _host(client: ClientReading) -> str:
+    REDACTION.learn_host(client.hostname)
     return numbers.sanitize(client.hostname or client.software or numbers.UNKNOWN)
 
 

@@ -17,7 +17,6 @@ from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import app_of
-from ..kit.widgets.key_footer import KeyFooter
 from ..session.preferences import Preferences
 from ..session.run_exports import ExportFormat
 from ..words import numbers
@@ -95,7 +94,7 @@ class EndpointScreen(ActionScreen):
         with Horizontal(id="below"):
             yield LimitsPanel()
             yield EndpointLogView()
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Paint, and start the refresh timer."""

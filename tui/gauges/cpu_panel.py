@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
@@ -10,9 +10,11 @@ from ...engine.model.plan import End
 from ..kit.drawing.canvas import bar
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import LOAD, MUTED
-from ..readings.cockpit_snapshot import CockpitSnapshot
 from ..readings.cpu_reading import CpuReading, cpu_reading
 from ..words import numbers
+
+if TYPE_CHECKING:
+    from ..readings.cockpit_snapshot import CockpitSnapshot
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _BUSY: Final = 90.0
@@ -23,11 +25,12 @@ _ROOMY, _WIDE = 44, 60
 
 @dataclass(frozen=True, slots=True)
 class CpuView:
-    """The CPU of both ends, which may be one machine."""
+    """The CPU of both ends, which may be one machine. Before the first run, nothing is known yet: `is_idle`."""
 
     near: CpuReading
     far: CpuReading
     is_shared_host: bool = False
+    is_idle: bool = False
 
 
 class CpuPanel(LineWidget[CpuView]):
@@ -41,13 +44,17 @@ class CpuPanel(LineWidget[CpuView]):
         super().__init__(CpuView(CpuReading(End.NEAR), CpuReading(End.FAR)), widget_id=widget_id)
         self.set_titles("cpu")
 
-    def show_run(self, view: CockpitSnapshot) -> None:
+    def show_run(self, view: "CockpitSnapshot") -> None:
         """Show the ends of a run."""
         is_shared = view.near is not None and view.far is not None and view.near.hostname == view.far.hostname
-        self.show(CpuView(cpu_reading(view, End.NEAR), cpu_reading(view, End.FAR), is_shared))
+        ends = cpu_reading(view, End.NEAR), cpu_reading(view, End.FAR)
+        self.show(CpuView(*ends, is_shared, is_idle=view.readings is None))
 
     def draw(self, value: CpuView, width: int, height: int) -> list[Content]:
         """Return the lines of both ends and their cost; with more room, more about each core."""
+        if value.is_idle:
+            texts = ("of both ends, during a test", "during a test")
+            return [first_fit(width, *(Content.styled(text, MUTED) for text in texts))]
         readings = (value.near, value.far)
         unit = f"{numbers.NBSP}ms" if width >= _ROOMY else ""
         costs = (

@@ -1,16 +1,18 @@
 """The datagrams of a UDP run: how many were lost and where, packets a second, jitter and delays."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
-from ...engine.results.summary import CapacitySummary
 from ..kit.drawing.styled_lines import LineWidget
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
 from ..readings.flow_reading import DatagramReading
 from ..words import datagram_results, numbers
 from ..words.numbers import NBSP, UNKNOWN
+
+if TYPE_CHECKING:
+    from ...engine.results.summary import CapacitySummary
 
 _LABEL_CELLS: Final = 11
 _VALUE_CELLS: Final = 10
@@ -108,7 +110,7 @@ def _places(reading: DatagramReading) -> Content:
     return Content(text) if text else Content.styled(UNKNOWN, MUTED)
 
 
-def _capacity_rows(capacity: CapacitySummary) -> list[_Row]:
+def _capacity_rows(capacity: "CapacitySummary") -> list[_Row]:
     """Return the results of a search so far: the best second, and the highest rate within the loss limit."""
     state = [] if capacity.is_complete else [_muted("searching")]
     loss_free = "none" if capacity.loss_free_bit_s is None else numbers.rate(capacity.loss_free_bit_s)

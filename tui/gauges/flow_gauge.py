@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 from textual.events import Resize
@@ -14,10 +14,12 @@ from ...engine.model.plan import Direction
 from ..kit.drawing.big_digits import DigitFont, align_right, big_digits, largest_font, style_digits
 from ..kit.drawing.canvas import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
-from ..kit.drawing.styles import DIRECTION_STYLES, MUTED, RATING_CHIP_STYLES, RATING_STYLES
-from ..readings.cockpit_snapshot import CockpitSnapshot
+from ..kit.drawing.styles import DIRECTION_STYLES, KEY, MUTED, RATING_CHIP_STYLES, RATING_STYLES
 from ..readings.flow_reading import DatagramReading, FlowReading, flow_reading
 from ..words import datagram_results, numbers
+
+if TYPE_CHECKING:
+    from ..readings.cockpit_snapshot import CockpitSnapshot
 
 _RATE_NOTE, _DATAGRAM_NOTE = 13, 14  # cells right of the rate; with datagrams, because their jitter is longer
 _PERCENT_NOTE, _GAP = 10, 2  # cells right of the percentage, between both
@@ -49,7 +51,7 @@ class FlowGauge(LineWidget[FlowReading]):
     class Resized(Message):
         """The gauge has another width."""
 
-    def show_run(self, view: CockpitSnapshot) -> None:
+    def show_run(self, view: "CockpitSnapshot") -> None:
         """Show this direction of a run, or nothing if the run does not have it. Duplex has all three."""
         running = (view.readings.settings if view.readings else view.plan.settings).direction
         direction = self._reading.direction
@@ -69,10 +71,12 @@ class FlowGauge(LineWidget[FlowReading]):
         room = min(width, self.most_width or width)
         font = _font_of_both(reading, room, rows)
         self.set_titles(
-            self._heading(width, is_wide=font is not None, is_scaled=is_scaled),
+            self._heading(width, is_wide=font is not None or reading.is_idle, is_scaled=is_scaled),
             _source(reading.expected, width),
         )
-        if stacked := _stacked_font(reading, room, rows):
+        if reading.is_idle:
+            lines = _idle(width, rows)
+        elif stacked := _stacked_font(reading, room, rows):
             lines = self._stacked(stacked, width, rows)
         else:
             lines = self._narrow(room, rows) if font is None else self._wide(font, width, rows)
@@ -214,6 +218,14 @@ class FlowGauge(LineWidget[FlowReading]):
         )
         fraction = (reading.bit_s or 0.0) / full if full else None
         return bar(fraction, width, DIRECTION_STYLES[reading.direction], tick, peak)
+
+
+def _idle(width: int, rows: int) -> list[Content]:
+    """Return the lines of a gauge before the first run, in place of digits."""
+    key = Content.styled("space", KEY)
+    text = first_fit(width, key + Content.styled(" measures it", MUTED), key)
+    above = (rows - 1) // 2
+    return [*[Content("")] * above, text, *[Content("")] * (rows - 1 - above)]
 
 
 def _number(reading: FlowReading) -> str:

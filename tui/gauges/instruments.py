@@ -10,6 +10,7 @@ from textual.widgets import Static
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.plan import Direction
+from ..kit.actions import key_name
 from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
@@ -28,19 +29,29 @@ from .verdict_panel import VerdictPanel
 if TYPE_CHECKING:
     from .run_event_log import EventLog
 
+_LIVE_SETTINGS: Final = "more_sessions fewer_sessions smaller_window larger_window direction"
 _FIRST_STEPS: Final = (
-    ("space", "start a test"),
-    ("u", "latency under load: grade and queue"),
-    ("n", "choose the kind of network, which sets the expected rate"),
-    ("+ - [ ] d", "sessions, window, direction: also during a test"),
-    ("c", "connect to a host with `linkgauge endpoint`, or ssh://host"),
-    ("?", "all keys"),
+    ("toggle_run", "start a test"),
+    ("respond", "latency under load: grade and queue"),
+    ("presets", "choose the kind of network, which sets the expected rate"),
+    (
+        "more_sessions fewer_sessions smaller_window larger_window direction",
+        "sessions, window, direction: also during a test",
+    ),
+    ("peer", "connect to a host with `linkgauge endpoint`, or ssh://host"),
+    ("help", "all keys"),
 )
-_FIRST_KEYS: Final = (("space", "start"), ("n", "network"), ("c", "connect"), ("?", "help"), ("q", "quit"))
+_FIRST_KEYS: Final = (
+    ("toggle_run", "start"),
+    ("presets", "network"),
+    ("peer", "connect"),
+    ("help", "help"),
+    ("leave", "quit"),
+)
 _NO_REASONS: Final[Mapping[str, str | None]] = {}
 _REMEDIES: Final = (
-    ("r", "try again"),
-    ("c", "connect to another host; `loopback` tests this machine alone"),
+    ("reconnect", "try again"),
+    ("peer", "connect to another host; `loopback` tests this machine alone"),
 )
 
 
@@ -130,13 +141,13 @@ class Instruments(Container):
         if self._view is not None:
             self._show_events(self._view)
 
-    def _show_events(self, view: CockpitSnapshot) -> None:
+    def _show_events(self, view: "CockpitSnapshot") -> None:
         log = self._event_log
         if log is not None and log.display:
             events = view.readings.log if view.readings else None
             log.show(events.lines if events else (), events.written if events else 0)
 
-    def show(self, view: CockpitSnapshot) -> None:
+    def show(self, view: "CockpitSnapshot") -> None:
         """Show these values: each panel takes its own."""
         self._view = view
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
@@ -187,7 +198,7 @@ class PlotArea(Container):
         with VerticalScroll(id="notice"):
             yield Static(markup=False)
 
-    def show(self, view: CockpitSnapshot) -> None:
+    def show(self, view: "CockpitSnapshot") -> None:
         """Show these values."""
         self._view = view
         plot, notice = self.query_one(RunPlot), self.query_one("#notice", VerticalScroll)
@@ -198,9 +209,9 @@ class PlotArea(Container):
             plot.show(view)
             return
         if view.problem is not None:
-            text = _problem(view.problem.text)
+            text = _problem(view, view.problem.text)
         else:
-            text = _first_keys() if self.screen.has_class("-tiny") else _welcome(view)
+            text = _first_keys(view) if self.screen.has_class("-tiny") else _welcome(view)
         if text.is_same(self._text):
             return
         self._text = text
@@ -208,7 +219,7 @@ class PlotArea(Container):
         notice.border_title = Content(view.problem.title if view.problem else "linkgauge")
         notice.query_one(Static).update(text)
 
-    def _show_beside_plot(self, view: CockpitSnapshot, *, has_plot: bool) -> None:
+    def _show_beside_plot(self, view: "CockpitSnapshot", *, has_plot: bool) -> None:
         """Show latency, or datagrams. A large screen also shows the distribution of their delays."""
         panel, bars = self.query_one(DatagramPanel), self.query_one(LatencyBars)
         readings = view.readings
@@ -236,11 +247,11 @@ class PlotArea(Container):
             self.show(self._view)
 
 
-def _problem(problem: str) -> Content:
-    return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(problem), "\n\n", _keys(_REMEDIES))
+def _problem(view: CockpitSnapshot, problem: str) -> Content:
+    return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(problem), "\n\n", _keys(view, _REMEDIES))
 
 
-def _welcome(view: CockpitSnapshot) -> Content:
+def _welcome(view: "CockpitSnapshot") -> Content:
     remote = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
     return Content.assemble(
         ("Is this link as fast as it should be?", "bold"),
@@ -248,22 +259,30 @@ def _welcome(view: CockpitSnapshot) -> Content:
         ("Remote end: ", MUTED),
         (numbers.sanitize(remote), ""),
         "\n\n",
-        _keys(_FIRST_STEPS, {"u": why_unavailable(view.peer, Feature.PROBE)}),
+        _keys(view, _FIRST_STEPS, {"respond": why_unavailable(view.peer, Feature.PROBE)}),
     )
 
 
-def _first_keys() -> Content:
+def _first_keys(view: CockpitSnapshot) -> Content:
     """Return the first keys in as few lines as possible: a screen this low has no footer to show them."""
-    parts = [Content.assemble((key, KEY), f"{numbers.NBSP}{name}") for key, name in _FIRST_KEYS]
+    parts = [
+        Content.assemble((key_name(action, view.keys), KEY), f"{numbers.NBSP}{name}")
+        for action, name in _FIRST_KEYS
+    ]
     return Content("   ").join(parts)
 
 
-def _keys(rows: tuple[tuple[str, str], ...], unavailable: Mapping[str, str | None] = _NO_REASONS) -> Content:
+def _keys(
+    view: CockpitSnapshot,
+    rows: tuple[tuple[str, str], ...],
+    unavailable: Mapping[str, str | None] = _NO_REASONS,
+) -> Content:
     """Return a line for each key. If it is not available, the reason is beside its name."""
-    width = max(len(key) for key, _ in rows)
+    names = [" ".join(key_name(action, view.keys) for action in actions.split()) for actions, _ in rows]
+    width = max(map(len, names))
     lines: list[Content] = []
-    for key, text in rows:
-        reason = unavailable.get(key)
+    for key, (action, text) in zip(names, rows, strict=True):
+        reason = unavailable.get(action)
         style, words = (
             (KEY, text) if reason is None else (MUTED, f"{text.partition(':')[0]}: {reason.partition(';')[0]}")
         )

@@ -4,17 +4,20 @@
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
 from ...engine.model.plan import Direction, Settings
-from ...engine.results.responsiveness.result import Grade, Latency, Responsiveness, RoundTrips
 from ..kit.drawing.big_digits import GRADE_ROWS, grade_letter
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
-from ..readings.latency_reading import LoadStep, ResponsivenessReading, StepState
+from ..readings.latency_reading import ResponsivenessReading, StepState
 from ..words import numbers, responsiveness
+
+if TYPE_CHECKING:
+    from ...engine.results.responsiveness.result import Grade, Latency, Responsiveness, RoundTrips
+    from ..readings.latency_reading import LoadStep
 
 _STEP_NAMES: Final = {None: "idle", Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both"}
 _STEP_MARKS: Final = {StepState.DONE: "✓", StepState.NOW: "●", StepState.TO_COME: "○", StepState.LEFT_OUT: "–"}
@@ -31,7 +34,7 @@ _NAME_STYLES: Final = {
     StepState.LEFT_OUT: MUTED,
 }
 _FIXED: Final = ("d +- []", " fixed until the test ends", " fixed")
-_GRADE_STYLES: Final[dict[Grade, str]] = {"A+": GOOD, "A": GOOD, "B": SHORT, "C": SHORT, "D": BAD, "F": BAD}
+_GRADE_STYLES: Final["dict[Grade, str]"] = {"A+": GOOD, "A": GOOD, "B": SHORT, "C": SHORT, "D": BAD, "F": BAD}
 _NAME_CELLS: Final = 6
 _COLUMNS: Final = (("p50", 9), ("p99", 9), ("rise", 10))
 _RATE_CELLS: Final = 11  # each of two, if they fit
@@ -79,7 +82,7 @@ def _table(reading: ResponsivenessReading, width: int) -> Iterator[Content]:
         )
 
 
-def _values(result: Responsiveness | None, step: LoadStep) -> tuple[str, ...]:
+def _values(result: "Responsiveness | None", step: "LoadStep") -> tuple[str, ...]:
     """Return the cells of a step: p50, p99, rise, rates. They are empty for a step without figures."""
     if step.state is StepState.LEFT_OUT:
         return (numbers.UNKNOWN,) * 3
@@ -94,7 +97,7 @@ def _values(result: Responsiveness | None, step: LoadStep) -> tuple[str, ...]:
     return (*_percentiles(load.latency), responsiveness.rise(load.rise_ns), *rates)
 
 
-def _percentiles(latency: Latency | None) -> tuple[str, str]:
+def _percentiles(latency: "Latency | None") -> tuple[str, str]:
     if latency is None:
         return numbers.UNKNOWN, numbers.UNKNOWN
     return numbers.latency(latency.p50_ns), numbers.latency(latency.p99_ns)
@@ -123,7 +126,7 @@ def _below(reading: ResponsivenessReading, width: int, rows: int) -> list[Conten
     return [*(gap if spare > 0 else []), *lines, *(gap if spare > 1 else []), *parts]
 
 
-def _parts(trips: RoundTrips | None, width: int) -> list[Content]:
+def _parts(trips: "RoundTrips | None", width: int) -> list[Content]:
     """Return the parts of the round trips a minute."""
     if trips is None:
         return []
@@ -143,7 +146,7 @@ def _progress(reading: ResponsivenessReading) -> list[str]:
     return [f"load {number} of {most}; the grade follows at the end", f"load {number} of {most}"]
 
 
-def _notes(result: Responsiveness, grade: Grade, room: int, *, is_roomy: bool) -> Iterator[Content]:
+def _notes(result: "Responsiveness", grade: "Grade", room: int, *, is_roomy: bool) -> Iterator[Content]:
     """Yield the lines beside the letter: the rise that the grade is for, and the round trips a minute."""
     rise = responsiveness.rise(result.rise_ns)
     head = (f"grade {grade}: mean rise {rise}", f"grade {grade}, rise {rise}", f"grade {grade}")
@@ -156,7 +159,7 @@ def _notes(result: Responsiveness, grade: Grade, room: int, *, is_roomy: bool) -
     yield from _round_trips(result.round_trips, room)
 
 
-def _round_trips(trips: RoundTrips | None, room: int) -> Iterator[Content]:
+def _round_trips(trips: "RoundTrips | None", room: int) -> Iterator[Content]:
     if trips is None:
         texts = ("round trips a minute unknown", "round trips unknown")
         yield first_fit(room, *(Content.styled(text, MUTED) for text in texts))
@@ -192,7 +195,7 @@ def steps_line(reading: ResponsivenessReading, settings: Settings, width: int) -
     )
 
 
-def _step(step: LoadStep) -> Content:
+def _step(step: "LoadStep") -> Content:
     return Content.assemble(
         (_STEP_MARKS[step.state], _MARK_STYLES[step.state]),
         (f"{numbers.NBSP}{_STEP_NAMES[step.direction]}", _NAME_STYLES[step.state]),

@@ -1,18 +1,22 @@
 """The first three lines of a run: hosts and state, preset and expected rate, the settings and their keys."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
+from textual.events import Click
+from textual.message import Message
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.events import ExpectedRate
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, End, Settings
 from ...engine.model.workload import Workload
+from ..kit.actions import key_name
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ..kit.drawing.styles import KEY, MUTED, VERDICT_STYLES
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
@@ -24,7 +28,9 @@ from .responsiveness_panel import steps_line
 
 _ROOMY, _WIDE = 100, 140
 _LONGEST_NAME: Final = 25
-_LIVE_KEYS: Final = frozenset({"d", "+-", "[]", "jk", "b"})  # as they are written in the line
+_LIVE: Final = frozenset({"direction", "more_sessions", "smaller_window", "slower", "datagram"})
+# The second action of a setting that has two.
+_OTHERS: Final = {"more_sessions": "fewer_sessions", "smaller_window": "larger_window", "slower": "faster"}
 _PHASES: Final = {
     Phase.IDLE: ("○ READY", MUTED),
     Phase.STARTING: ("◌ STARTING", "$text-warning"),
@@ -136,7 +142,16 @@ def _grade(view: CockpitSnapshot) -> str | None:
 
 
 class SettingsBar(LineWidget[CockpitSnapshot]):
-    """Shows the preset and the settings. Brackets mark the current values without colour."""
+    """Shows the preset and the settings. Brackets mark the current values without colour.
+
+    A click on one posts its key.
+    """
+
+    @dataclass
+    class Clicked(Message):
+        """A setting was clicked; `key` is as the line shows it: `n`, `d`, `+-`."""
+
+        key: str
 
     DEFAULT_CSS = """
     SettingsBar {
@@ -144,16 +159,28 @@ class SettingsBar(LineWidget[CockpitSnapshot]):
         padding: 0 1;
     }
     """
+    _drawn: Sequence[Content] = ()
 
     def draw(self, value: CockpitSnapshot, width: int, height: int) -> list[Content]:
         """Return both lines."""
         del height
-        return [_preset_line(value, width), _settings_line(value, width)]
+        self._drawn = [_preset_line(value, width), _settings_line(value, width)]
+        return self._drawn
+
+    def on_click(self, event: Click) -> None:
+        """Post the key of the setting that was clicked: each one begins with it."""
+        offset = event.get_content_offset(self)
+        if offset is None or offset.y >= len(self._drawn):
+            return
+        line = self._drawn[offset.y]
+        keys = [span for span in line.spans if span.style == KEY and cell_len(line.plain[: span.start]) <= offset.x]
+        if keys and offset.x < line.cell_length:
+            self.post_message(self.Clicked(line.plain[keys[-1].start : keys[-1].end].strip()))
 
 
 def _preset_line(view: CockpitSnapshot, width: int) -> Content:
     """Return the preset and its expected rate. A name that does not fit loses its last words."""
-    head = Content.assemble(_key("n"), ("preset " if width >= _ROOMY else "", MUTED))
+    head = Content.assemble(_key(view, "presets"), ("preset " if width >= _ROOMY else "", MUTED))
     if view.is_preset_auto and not view.preset.id and view.far is None:
         unknown = ("auto: not known before the first connection", "auto: not known yet")
         return head + first_fit(width - head.cell_length, *map(Content, unknown))
@@ -238,32 +265,37 @@ def _settings_parts(
         sessions = _neighbours(partial(next_step, SESSION_STEPS, settings.sessions), settings.sessions, str)
     own = _datagram_parts(view, detail) if is_datagram else _window_parts(view, detail, has_next=has_next)
     parts = (
-        ("d", "direction " if roomy else "", _choices([str(d) for d in directions], str(settings.direction))),
-        ("+-", "sessions " if has_names else "", sessions),
+        (
+            "direction",
+            "direction " if roomy else "",
+            _choices([str(d) for d in directions], str(settings.direction)),
+        ),
+        ("more_sessions", "sessions " if has_names else "", sessions),
         *own,
         (
-            "t",
+            "duration",
             "time " if detail in {_Detail.ALL, _Detail.NAMES} else "",
             _in_brackets(numbers.duration(view.plan.duration_ns)),
         ),
     )
-    locked = _locked_keys(view)
+    locked = _locked(view)
     lines = [
-        Content.assemble(_key(key, is_locked=key in locked), (name, MUTED), value) for key, name, value in parts
+        Content.assemble(_key(view, action, is_locked=action in locked), (name, MUTED), value)
+        for action, name, value in parts
     ]
     fixed = [Content.styled("fixed until the test ends", MUTED)] if locked and has_names else []
     return [*lines, *_options(view, with_workload=with_workload, has_name=roomy), *fixed]
 
 
-def _locked_keys(view: CockpitSnapshot) -> frozenset[str]:
-    """Return the keys that cannot change the current test, because its far end cannot change settings."""
+def _locked(view: CockpitSnapshot) -> frozenset[str]:
+    """Return the actions that cannot change the current test, because its far end cannot change settings."""
     is_running = view.phase in {Phase.RUNNING, Phase.STOPPING}
     is_locked = is_running and why_unavailable(view.peer, Feature.LIVE_CHANGES) is not None
-    return _LIVE_KEYS if is_locked else frozenset()
+    return _LIVE if is_locked else frozenset()
 
 
 def _window_parts(view: CockpitSnapshot, detail: "_Detail", *, has_next: bool) -> list[tuple[str, str, Content]]:
-    """Return the key, the name and the value of the window."""
+    """Return the action, the name and the value of the window."""
     settings = view.settings
     window = _in_brackets(numbers.window(settings.window_bytes))
     if detail is _Detail.ALL and not has_next:
@@ -271,11 +303,11 @@ def _window_parts(view: CockpitSnapshot, detail: "_Detail", *, has_next: bool) -
         step = partial(next_window, settings.window_bytes, used_bytes=used)
         window = _neighbours(step, settings.window_bytes, numbers.window)
     name = "window " if detail is not _Detail.VALUES else ""
-    return [("[]", name, window + _granted_window(view, settings))]
+    return [("smaller_window", name, window + _granted_window(view, settings))]
 
 
 def _datagram_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str, str, Content]]:
-    """Return the keys, the names and the values of the rate and the size of datagrams."""
+    """Return the actions, the names and the values of the rate and the size of datagrams."""
     settings, has_names = view.settings, detail is not _Detail.VALUES
     if settings.searches_rate:
         rate = "search" if detail is not _Detail.ALL else numbers.sending_rate(settings)
@@ -288,8 +320,8 @@ def _datagram_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str,
     size = numbers.datagram_size(settings.datagram_bytes)
     size_name = "datagram " if detail is _Detail.ALL else "size " if has_names else ""
     return [
-        ("jk", "rate " if has_names else "", Content.assemble(_in_brackets(rate), (mark, MUTED))),
-        ("b", size_name, _in_brackets(size)),
+        ("slower", "rate " if has_names else "", Content.assemble(_in_brackets(rate), (mark, MUTED))),
+        ("datagram", size_name, _in_brackets(size)),
     ]
 
 
@@ -298,14 +330,16 @@ def _options(view: CockpitSnapshot, *, with_workload: bool, has_name: bool) -> l
     options: list[Content] = []
     if view.plan.workload is not Workload.STREAM or with_workload:
         name = Content.styled("workload " if has_name else "", MUTED)
-        options.append(_key("w") + name + _in_brackets(str(view.plan.workload)))
+        options.append(_key(view, "workload") + name + _in_brackets(str(view.plan.workload)))
     if view.plan.probe:
-        options.append(_key("l") + _in_brackets("latency"))
+        options.append(_key(view, "probe") + _in_brackets("latency"))
     return options
 
 
-def _key(key: str, *, is_locked: bool = False) -> Content:
-    return Content.styled(f"{key} ", MUTED if is_locked else KEY)
+def _key(view: CockpitSnapshot, action: str, *, is_locked: bool = False) -> Content:
+    actions = (action, _OTHERS[action]) if action in _OTHERS else (action,)
+    keys = "".join(key_name(each, view.keys) for each in actions)
+    return Content.styled(f"{keys} ", MUTED if is_locked else KEY)
 
 
 def _neighbours(step: Callable[[int], int | None], value: int | None, text: Callable[[int | None], str]) -> Content:

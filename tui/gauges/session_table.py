@@ -3,18 +3,22 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, islice
-from typing import Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual.binding import BindingType
 from textual.content import Content
 from textual.events import Resize
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 
+from ..kit.actions import SCROLL_BINDINGS
 from ..kit.drawing.styled_lines import LineWidget
 from ..kit.drawing.styles import DIRECTION_STYLES
-from ..readings.cockpit_snapshot import CockpitSnapshot
-from ..readings.live_readings import SessionRow
 from ..words import datagram_results, numbers
+
+if TYPE_CHECKING:
+    from ..readings.cockpit_snapshot import CockpitSnapshot
+    from ..readings.live_readings import SessionRow
 
 # The columns after the rate, with their widths; from the right, columns without room are left out.
 _COLUMNS: Final = (("RTT", 9), ("retx", 6), ("cwnd", 6))
@@ -28,7 +32,7 @@ _NARROWEST_BAR: Final = 8
 class SessionsView:
     """The sessions of a run. With `response_bits`, rates are transactions a second."""
 
-    rows: tuple[SessionRow, ...] = ()
+    rows: "tuple[SessionRow, ...]" = ()
     retransmits: int | None = None
     response_bits: int | None = None
     is_datagram: bool = False
@@ -40,6 +44,7 @@ class SessionTable(LineWidget[SessionsView], ScrollView, can_focus=True):
     A UDP session has loss, jitter and packets a second instead.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = SCROLL_BINDINGS
     DEFAULT_CSS = """
     SessionTable { padding: 0 1; overflow: hidden auto; scrollbar-size-vertical: 1; }
     """
@@ -48,7 +53,7 @@ class SessionTable(LineWidget[SessionsView], ScrollView, can_focus=True):
         super().__init__(SessionsView(), widget_id="sessions")
         self.set_titles("sessions")
 
-    def show_run(self, view: CockpitSnapshot) -> None:
+    def show_run(self, view: "CockpitSnapshot") -> None:
         """Show the sessions of a run."""
         readings, is_datagram = view.readings, view.plan.workload.is_datagram
         rows = readings.session_rows() if readings else ()
@@ -97,7 +102,9 @@ class SessionTable(LineWidget[SessionsView], ScrollView, can_focus=True):
         ]
 
 
-def _row_line(row: SessionRow, view: SessionsView, columns: tuple[tuple[str, int], ...], bar_cells: int) -> Content:
+def _row_line(
+    row: "SessionRow", view: SessionsView, columns: tuple[tuple[str, int], ...], bar_cells: int
+) -> Content:
     """Return a row; the bar of the fastest session fills the table."""
     texts = _datagram_texts(row) if view.is_datagram else _tcp_texts(row)
     return Content.assemble(
@@ -108,11 +115,11 @@ def _row_line(row: SessionRow, view: SessionsView, columns: tuple[tuple[str, int
     )
 
 
-def _tcp_texts(row: SessionRow) -> tuple[str, ...]:
+def _tcp_texts(row: "SessionRow") -> tuple[str, ...]:
     return numbers.round_trip(row.rtt_us), numbers.count(row.retransmits), numbers.size(row.cwnd_bytes)
 
 
-def _datagram_texts(row: SessionRow) -> tuple[str, ...]:
+def _datagram_texts(row: "SessionRow") -> tuple[str, ...]:
     return (
         datagram_results.loss_percent(row.lost_percent),
         numbers.latency(row.jitter_ns),

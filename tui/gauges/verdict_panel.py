@@ -1,23 +1,26 @@
 """The verdict in words, the findings that explain it, the averages by period, and all warnings."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ...engine.results.summary import Summary
-from ...presets.diagnosis.finding import Finding
-from ...presets.verdict import Verdict
 from ..kit.drawing.styles import GOOD, MUTED, SHORT, VERDICT_STYLES
-from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
+from ..readings.cockpit_snapshot import Phase
 from ..readings.flow_reading import flow_reading
 from ..words import numbers
 from ..words.iperf3 import source_texts, unseen_text
 from ..words.plan import non_default_options_text
 from ..words.responsiveness import grade_text, is_queue_finding, phase_text, share_text
 from ..words.summary import findings_period, headline, period_averages, progress_text, run_facts
+
+if TYPE_CHECKING:
+    from ...engine.results.summary import Summary
+    from ...presets.diagnosis.finding import Finding
+    from ...presets.verdict import Verdict
+    from ..readings.cockpit_snapshot import CockpitSnapshot
 
 _GOOD_CODES: Final = frozenset({"at-expected", "no-queue"})
 
@@ -34,7 +37,7 @@ class FindingsPanel(Static):
         self._content: tuple[tuple[Finding, ...], str] | None = None
         self.display = False
 
-    def show(self, findings: tuple[Finding, ...], period: str = "") -> None:
+    def show(self, findings: "tuple[Finding, ...]", period: str = "") -> None:
         """Show these findings, and the period of the run that they are about if it is not the whole run."""
         if (findings, period) == self._content:
             return
@@ -66,7 +69,7 @@ class VerdictPanel(VerticalScroll):
         yield FindingsPanel()
         yield Static(markup=False, classes="rest")
 
-    def show(self, view: CockpitSnapshot) -> None:
+    def show(self, view: "CockpitSnapshot") -> None:
         """Show these values."""
         self.query_one(FindingsPanel).show(
             view.findings, findings_period(view.summary) if view.summary is not None else ""
@@ -84,7 +87,7 @@ class VerdictPanel(VerticalScroll):
         rest.update(Content("\n").join(lines[1:]), layout=not is_same_length)
 
 
-def _lines(view: CockpitSnapshot) -> list[Content]:
+def _lines(view: "CockpitSnapshot") -> list[Content]:
     """Return all lines but the findings, which the panel puts after the first line."""
     if view.summary is not None and view.verdict is not None:
         lines = _outcome_lines(view, view.summary, view.verdict)
@@ -102,7 +105,7 @@ def _lines(view: CockpitSnapshot) -> list[Content]:
     return lines + [Content.assemble(("▲ ", "bold $text-warning"), warning) for warning in warnings]
 
 
-def _outcome_lines(view: CockpitSnapshot, summary: Summary, verdict: Verdict) -> list[Content]:
+def _outcome_lines(view: "CockpitSnapshot", summary: "Summary", verdict: "Verdict") -> list[Content]:
     first = headline(summary, verdict)
     style = f"bold {VERDICT_STYLES[first.word]}" if first.is_regular else "bold $text-error"
     lines = [Content.assemble((first.mark, style), "  " if first.is_regular else "\n", first.text)]
@@ -116,7 +119,7 @@ def _outcome_lines(view: CockpitSnapshot, summary: Summary, verdict: Verdict) ->
     return [*lines, *(Content.styled(text, MUTED) for text in texts)]
 
 
-def _period_lines(view: CockpitSnapshot, summary: Summary) -> list[Content]:
+def _period_lines(view: "CockpitSnapshot", summary: "Summary") -> list[Content]:
     """Return the average and the settings of each period: `412 Mb/s … 1 session`."""
     averages = period_averages(summary, view.pass_percent, is_over=view.summary is not None)
     return [
@@ -125,7 +128,7 @@ def _period_lines(view: CockpitSnapshot, summary: Summary) -> list[Content]:
     ]
 
 
-def _progress_lines(view: CockpitSnapshot) -> list[Content]:
+def _progress_lines(view: "CockpitSnapshot") -> list[Content]:
     """Return the current rate as a percentage of the expected one, and the averages so far."""
     readings, summary = view.readings, view.interim_summary
     if readings is None or readings.in_warmup:
@@ -139,7 +142,7 @@ def _progress_lines(view: CockpitSnapshot) -> list[Content]:
     return [*lines, *([Content.styled("average so far", MUTED)] if averages else []), *averages]
 
 
-def finding_lines(findings: tuple[Finding, ...]) -> list[Content]:
+def finding_lines(findings: "tuple[Finding, ...]") -> list[Content]:
     """Return the first finding with its remedy and evidence, and the headlines of the others.
 
     Findings about queues always have them: each is about another direction.
@@ -154,9 +157,9 @@ def finding_lines(findings: tuple[Finding, ...]) -> list[Content]:
     return lines
 
 
-def _headline(finding: Finding) -> Content:
+def _headline(finding: "Finding") -> Content:
     text = numbers.sanitize(finding.text)
     if finding.code in _GOOD_CODES:
         return Content.assemble(("● ", GOOD), text)
     share = share_text(finding)
-    return Content.assemble(("◆ ", f"bold {SHORT}"), (f"{share}: " if share else "", ""), (text, "bold"))
+    return Content.assemble(("◆ ", f"bold {SHORT}"), (text, "bold"), (f" {share}" if share else "", MUTED))

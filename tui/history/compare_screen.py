@@ -22,7 +22,6 @@ from ..kit.drawing.styles import KEY, MUTED, SERIES_STYLES
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import app_of
-from ..kit.widgets.key_footer import KeyFooter
 from ..session.run_exports import ExportRuns
 from ..session.stored_run import StoredRun, compare_stored_runs, rate_points, read_stored_run
 from ..words import numbers
@@ -82,7 +81,7 @@ class CompareScreen(ActionScreen):
         with VerticalScroll() as differences:
             differences.border_title = Content("   ".join(("differences", *MARKS_LEGEND)))
             yield Static(markup=False)
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Read the runs."""

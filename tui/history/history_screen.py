@@ -27,7 +27,6 @@ from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of
 from ..kit.screens.prompts import ConfirmScreen
-from ..kit.widgets.key_footer import KeyFooter
 from ..kit.widgets.typed_input import Debounce, TextField
 from ..words import numbers
 from ..words.comparison import LETTERS
@@ -98,7 +97,7 @@ class HistoryScreen(ActionScreen):
         yield TextField(self._first_filter, placeholder=placeholder, compact=True, id="filter")
         yield RunTable()
         yield RunDetail()
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Focus the table."""
@@ -299,7 +298,7 @@ class HistoryScreen(ActionScreen):
         """Compare the marked runs with the oldest of them."""
         runs = self._selection.comparison(await self._run_at_cursor())
         if runs is None:
-            self.notify(f"First mark 2 to {len(LETTERS)} runs with space.", title="compare")
+            self.notify(f"First mark 2 to {len(LETTERS)} runs with {self.key_of('mark')}.", title="compare")
             return
         app_of(self).push_screen(CompareScreen([run.run_id for run in runs], self._log, self._services.export))
 

@@ -25,6 +25,7 @@ _TITLES: Final = {"rate": "Mb/s", "%": "% exp"}
 _GAP: Final = 2
 _WIDEST_TEST: Final = 18  # of a run whose settings changed
 _NARROW: Final = 60  # a narrower table has fewer columns
+_LONGEST_END: Final = len("interrupted")
 _NARROWEST: Final = 7  # cells of a column without a fixed width
 
 
@@ -76,8 +77,8 @@ class RunTable(CursorList):
         """Return the titles of the columns, with an arrow at the one they are sorted by."""
         arrow = "▼" if self._list.descending else "▲"
         cells = (
-            _cell(_TITLES.get(name, name) + (arrow if name == self._list.sort else ""), name, room)
-            for name, room in _widths(width, self._needs).items()
+            _cell(_TITLES.get(name, name) + (arrow if name == self._list.sort else ""), name, room, gap)
+            for name, room, gap in self._columns(width)
         )
         return Content.styled("".join(cells), f"bold {MUTED}")
 
@@ -91,10 +92,19 @@ class RunTable(CursorList):
         is_marked = line.run_id in self._list.marked
         return Content.assemble(
             *(
-                (_cell(self._text(line, name, room, is_marked=is_marked), name, room), _style(line, name))
-                for name, room in _widths(width, self._needs).items()
+                (
+                    _cell(self._text(line, name, room - gap, is_marked=is_marked), name, room, gap),
+                    _style(line, name),
+                )
+                for name, room, gap in self._columns(width)
             )
         )
+
+    def _columns(self, width: int) -> list[tuple[str, int, int]]:
+        """Return each column with its cells, and how many of these are the gap after it: none after the last."""
+        widths = _widths(width, self._needs)
+        *names, last = widths
+        return [*((name, widths[name], _GAP if name else 1) for name in names), (last, widths[last], 0)]
 
     def _report_missing(self, number: int) -> None:
         """Post that a line in view was not read yet: once until others are shown."""
@@ -102,10 +112,10 @@ class RunTable(CursorList):
             self._has_reported = True
             self.post_message(self.LineMissing(number))
 
-    def _text(self, line: RunLine, name: str, width: int, *, is_marked: bool) -> str:
+    def _text(self, line: RunLine, name: str, room: int, *, is_marked: bool) -> str:
         if name == "peer" and line.peer:
-            return short_peers(self._peers, width - _GAP)[line.peer]
-        return _text(line, name, width, is_marked=is_marked)
+            return short_peers(self._peers, room)[line.peer]
+        return _text(line, name, room, is_marked=is_marked)
 
     def on_click(self, event: Click) -> None:
         """Post the column of a clicked header; CursorList handles the rows."""
@@ -118,23 +128,23 @@ class RunTable(CursorList):
                     break
 
 
-def _cell(text: str, name: str, width: int) -> str:
+def _cell(text: str, name: str, width: int, gap: int) -> str:
     """Return a text in its column's width, including the gap to the next column."""
-    return table_cell(text, width, gap=_GAP if name else 1, is_right=name in _RIGHT)
+    return table_cell(text, width, gap=gap, is_right=name in _RIGHT)
 
 
-def _text(line: RunLine, name: str, width: int, *, is_marked: bool) -> str:
+def _text(line: RunLine, name: str, room: int, *, is_marked: bool) -> str:
     match name:
         case "":
             return MARK if is_marked else ""
         case "when":
-            return line.when if width >= 16 + _GAP else line.when[5:] or numbers.UNKNOWN
-        case "test" if width - _GAP < cell_len(line.test):
+            return line.when if room >= 16 else line.when[5:] or numbers.UNKNOWN
+        case "test" if room < cell_len(line.test):
             return line.short_test
         case "%":
             return numbers.number(line.percent, 1)
         case "verdict":
-            return _verdict(line, width - _GAP)
+            return _verdict(line, room)
         case _:
             return getattr(line, name) or ("" if name == "label" else numbers.UNKNOWN)
 
@@ -182,15 +192,17 @@ def _widths(width: int, needs: tuple[tuple[str, int], ...]) -> dict[str, int]:
     test = max(11, min(dict(needs)["test"] + _GAP, _WIDEST_TEST))
     fixed = {"": 2, "when": 18, "test": test, "rate": 11, "%": 8, "verdict": 14}
     if width < _ROOMY:
-        fixed = {"": 2, "when": 13, "test": 7, "rate": 11, "%": 8, "verdict": 9}
+        fixed = {"": 2, "when": 13, "test": 7, "rate": 11, "%": 7, "verdict": _LONGEST_END}
     for name in ("test", "%"):
         if width < _NARROW:
             del fixed[name]
     rest = width - sum(fixed.values())
     wanted = {name: length + _GAP for name, length in needs if name not in fixed}
-    peer = min(wanted["peer"], max(rest - wanted["preset"], rest * 45 // 100))
+    peer = min(wanted["peer"], max(rest - wanted["preset"], rest * 47 // 100))
     preset = min(wanted["preset"], rest - peer)
     label = rest - peer - preset
+    if width < _ROOMY and label - _GAP >= _NARROWEST:  # the verdict is not the last column
+        fixed["verdict"], label = fixed["verdict"] + _GAP, label - _GAP
     flexible = {"preset": preset, "peer": peer, "label": label}
     order = ("", "when", "preset", "peer", "test", "rate", "%", "verdict", "label")
     both = fixed | {name: cells for name, cells in flexible.items() if cells >= _NARROWEST}

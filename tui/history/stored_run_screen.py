@@ -20,7 +20,6 @@ from ..kit.drawing.styled_lines import first_fit
 from ..kit.drawing.styles import MUTED
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import StoredServices, app_of, preferences_of
-from ..kit.widgets.key_footer import KeyFooter
 from ..session.stored_run import StoredRun, read_stored_run
 from ..words import numbers
 from ..words.responsiveness import phases_text
@@ -61,7 +60,7 @@ class StoredRunScreen(InstrumentScreen):
         yield Static(id="plan", markup=False)
         yield Instruments()
         yield RunDetail(brief=True)
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Read the run."""
@@ -115,6 +114,12 @@ class StoredRunScreen(InstrumentScreen):
         self.run_worker(self._save(message), exit_on_error=False)
 
     # Actions of the registry.
+
+    def action_replay(self) -> None:
+        """Play the run again."""
+        from .replay_screen import ReplayScreen
+
+        app_of(self).push_screen(ReplayScreen(self._row.run_id, self._log, self._services))
 
     def action_label(self) -> None:
         """Edit the label."""

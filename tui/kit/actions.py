@@ -3,6 +3,7 @@
 Each screen in an action's `screens` has a method `action_<id>`; a test checks this for the whole registry.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -16,6 +17,7 @@ class ScreenKind(Enum):
     COCKPIT = "cockpit"
     HISTORY = "history"
     STORED = "stored run"
+    REPLAY = "replay"
     COMPARE = "compare"
     ENDPOINT = "endpoint"
     SWEEP = "sweep"
@@ -64,7 +66,8 @@ class Action:
         return " ".join(self.key_labels or self.keys)
 
 
-_OF_APP: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.ENDPOINT)
+_OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {ScreenKind.ENDPOINT, ScreenKind.REPLAY})
+_WITH_INSTRUMENTS: Final = (ScreenKind.COCKPIT, ScreenKind.STORED, ScreenKind.REPLAY)
 
 _ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
 # Screens of other apps: no page of the cockpit leads there.
@@ -78,7 +81,7 @@ ACTIONS: Final = (
     Action(
         "respond", ("u",), "under load", "Responsiveness test: latency under load",
         "Responsiveness test: latency without load, then with load out, in and both ways; a grade, and where the "
-        "queue is. At most 25 s. Space stops it.",
+        "queue is. At most 25 s. It can be stopped like any test.",
         "Test", footer_hidden_on=(ScreenKind.COCKPIT,),
     ),
     Action(
@@ -148,12 +151,12 @@ ACTIONS: Final = (
     Action(
         "plot", ("v",), "plot", "Plot throughput, RTT, retransmits, cwnd or windows",
         "Show the next plot: throughput, RTT, retransmits, cwnd, bytes in flight and windows.",
-        "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "maximize", ("m",), "maximize", "Show one panel alone",
         "Show one panel alone; again: the next one; after the last, or with esc, all of them.",
-        "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "all_panels", ("escape",), "all panels", "Show all panels",
@@ -162,17 +165,17 @@ ACTIONS: Final = (
     Action(
         "fewer_panels", ("comma", "less_than_sign"), "panels", "Fewer panels",
         "Fewer panels: without the event log, without the lower panels, only the gauges.",
-        "View", (",", "<"), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", (",", "<"), in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "more_panels", ("full_stop", "greater_than_sign"), "panels", "More panels",
         "More panels: the plot, the lower panels, the event log.",
-        "View", (".", ">"), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", (".", ">"), in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "events", ("o",), "events", "Open or close the event log",
         "Open or close the event log: connections, changes and warnings with their times.",
-        "View", in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.STORED),
+        "View", in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
         "peer", ("c",), "connect", "Connect to another host",
@@ -282,6 +285,50 @@ ACTIONS: Final = (
         "History", in_footer=False, screens=(ScreenKind.HISTORY,),
     ),
     Action(
+        "replay", ("space",), "replay", "Replay the run",
+        "Play the run again as it was: gauges, plots and events over time.",
+        "History", screens=(ScreenKind.STORED,),
+    ),
+    Action(
+        "pause_replay", ("space", "p"), "pause", "Pause the replay, or go on",
+        "Pause the replay of a stored run. Press again to go on.",
+        "Replay", screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "play_slower", ("minus", "underscore"), "speed", "Replay slower",
+        "Replay slower. Steps: ¼ ½ 1 2 4 8 16 32 64 times as fast as it was.",
+        "Replay", ("-", "_"), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "play_faster", ("plus", "equals_sign"), "speed", "Replay faster",
+        "Replay faster, by the same steps.",
+        "Replay", ("+", "="), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "jump_back", ("left",), "jump", "Jump 5 seconds back",
+        "Jump 5 seconds of the run back.",
+        "Replay", ("←",), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "jump_on", ("right",), "jump", "Jump 5 seconds on",
+        "Jump 5 seconds of the run on.",
+        "Replay", ("→",), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "play_from_start", ("0", "home"), "start", "Jump to the start",
+        "Jump to the start of the run.",
+        "Replay", ("0", "home"), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "show_result", ("r", "end"), "result", "Jump to the end: the result",
+        "Jump to the end of the run: its result.",
+        "Replay", ("r", "end"), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
+        "leave_replay", ("escape", "q", "ctrl+c"), "back", "Leave the replay",
+        "Leave the replay.", "Replay", ("esc", "q", "^c"), screens=(ScreenKind.REPLAY,),
+    ),
+    Action(
         "find", ("slash", "f"), "find", "Find runs",
         "Find runs as you type, by preset, peer, verdict, label or note. `peer:db` searches only the peers.",
         "History", ("/", "f"), screens=(ScreenKind.HISTORY,), takes_text=True,
@@ -343,6 +390,11 @@ ACTIONS: Final = (
         "Show every key and what it does.", "App", ("?", "F1"), screens=tuple(ScreenKind),
     ),
     Action(
+        "redact", ("a",), "addresses", "Hide or show addresses and names",
+        "Hide addresses, MACs, and names of hosts and users, on the screen and in exports, by stand-ins.",
+        "App", in_footer=False, screens=tuple(ScreenKind),
+    ),
+    Action(
         "redraw", ("ctrl+l",), "redraw", "Redraw the screen",
         "Redraw the screen, after another program has written on it.", "App", ("^l",), in_footer=False,
         screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH),
@@ -363,6 +415,29 @@ ACTIONS: Final = (
         "App", ("q", "^c"), screens=(ScreenKind.ENDPOINT,),
     ),
 )  # fmt: skip
+
+
+# What the keys of a list, a table or a page of text do. Each such widget has bindings with these ids.
+MOVEMENTS: Final = tuple(
+    Action(movement, (key,), "", "", text, "Anywhere", (label,), False, screens)
+    for movement, key, label, text, screens in (
+        ("move_up", "up", "↑", "Go up in a list, a table or a page.", tuple(ScreenKind)),
+        ("move_down", "down", "↓", "Go down.", tuple(ScreenKind)),
+        ("move_left", "left", "←", "Go to the left in a map.", (ScreenKind.MESH,)),
+        ("move_right", "right", "→", "Go to the right in a map.", (ScreenKind.MESH,)),
+        ("move_page_up", "pageup", "PgUp", "Go up by a page.", tuple(ScreenKind)),
+        ("move_page_down", "pagedown", "PgDn", "Go down by a page.", tuple(ScreenKind)),
+        ("move_first", "home", "Home", "Go to the beginning.", tuple(ScreenKind)),
+        ("move_last", "end", "End", "Go to the end.", tuple(ScreenKind)),
+    )
+)
+
+_NAMES: Final = {action.id: (action.key_labels or action.keys)[0] for action in ACTIONS}
+
+
+def key_name(action_id: str, own: Mapping[str, str]) -> str:
+    """Return the first key of an action as texts name it: the user's own, or else the registry's."""
+    return own.get(action_id) or _NAMES[action_id]
 
 
 TEXT_ACTIONS: Final = frozenset(action.id for action in ACTIONS if action.takes_text)
@@ -387,10 +462,18 @@ def bindings(screen: ScreenKind = ScreenKind.COCKPIT) -> list[BindingType]:
                     key_display=action.key_labels[number] if number < len(action.key_labels) else None,
                     tooltip=action.help,
                     priority=action.takes_text,
-                    id=f"{action.id}.{number}",
+                    id=action.id,
                 )
             )
     return result
+
+
+def movement_bindings(**movements: str) -> list[BindingType]:
+    """Return the key bindings of a list or a page: by the names of movements, the actions of the widget."""
+    keys = {action.id: action.keys[0] for action in MOVEMENTS}
+    return [
+        Binding(keys[f"move_{name}"], action, show=False, id=f"move_{name}") for name, action in movements.items()
+    ]
 
 
 def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[Action]]:
@@ -404,3 +487,14 @@ def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[
         if of_page & {*action.screens}:
             topics.setdefault(action.topic, []).append(action)
     return topics
+
+
+SCROLL_BINDINGS: Final = movement_bindings(
+    up="scroll_up",
+    down="scroll_down",
+    page_up="page_up",
+    page_down="page_down",
+    first="scroll_home",
+    last="scroll_end",
+)
+"""The bindings of a widget that scrolls, by Textual's own actions."""

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
-from ...engine.model.errors import DecodeError, LinkgaugeError, UnknownLineRate
+from ...engine.model.errors import DecodeError, LinkgaugeError
 from ...engine.model.events import Event, Started
 from ...engine.model.serialization import decode, encode
 from ...engine.results.run_log import RunLog
@@ -18,6 +18,7 @@ from ...mesh.figures import CellFigure
 from ...mesh.plan import Cell, MeshMode, MeshPlan
 from ...presets.auto_select import select_preset
 from ...presets.catalog import Catalog
+from ...presets.wire import DEFAULT_VARIANT
 from ..session.run_recorder import RunRecorder
 from ..session.run_spec import Judging, Record
 
@@ -87,23 +88,21 @@ class CellRecorder:
         return ended.is_isolated and self._plan.mode is not MeshMode.ISOLATED
 
     def _choose(self, started: Started) -> Judging:
-        """Return how a cell is judged: with the preset for the interfaces that both hosts report."""
-        judging, variant = self._judging, self._judging.variant
-        if not isinstance(judging.preset, Catalog):
-            return judging
+        """Return how a cell is judged: with the preset for the interfaces that both hosts report, if they tell."""
+        judging = self._judging
         try:
-            selection = select_preset(
-                judging.preset, started.near.nic, started.far.nic, line_rate_bit_s=variant.line_rate_bit_s
-            )
-        except UnknownLineRate as error:
-            self._note(f"no expected rate: {error.reason}; give --preset ID")
-            return replace(judging, preset=None)
+            if isinstance(judging.preset, Catalog):
+                selection = select_preset(
+                    judging.preset, started.near.nic, started.far.nic, requested=judging.variant
+                )
+                for notice in selection.notices if selection.chosen is None else selection.warnings:
+                    self._note(notice)
+                judging = replace(judging, preset=selection.chosen, variant=selection.variant)
+            judging.variant.over_ip(started.ip_version)
         except LinkgaugeError as error:
             self._note(f"no expected rate: {error}")
-            return replace(judging, preset=None)
-        for warning in selection.warnings:
-            self._note(warning)
-        return replace(judging, preset=selection.preset, variant=selection.adapt(variant))
+            return replace(judging, preset=None, variant=DEFAULT_VARIANT)
+        return judging
 
     def _note(self, text: str) -> None:
         if text not in self.notices:

@@ -20,6 +20,7 @@ from textual.strip import Strip
 
 from ...mesh.plan import Cell
 from ...presets.verdict import FAIL_PERCENT
+from ..kit.actions import movement_bindings
 from ..kit.drawing.styled_lines import StyledWidget, shorten_middle
 from ..kit.drawing.styles import MUTED
 from .map_layout import (
@@ -67,14 +68,8 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
     """Shows a MeshMap. `cell` is the cell of the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1, 0)", show=False),
-        Binding("down", "move(1, 0)", show=False),
-        Binding("left", "move(0, -1)", show=False),
-        Binding("right", "move(0, 1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("pagedown", "page(1)", show=False),
-        Binding("home", "move(0, -9999)", show=False),
-        Binding("end", "move(0, 9999)", show=False),
+        *movement_bindings(up="move(-1, 0)", down="move(1, 0)", left="move(0, -1)", right="move(0, 1)"),
+        *movement_bindings(page_up="page(-1)", page_down="page(1)", first="move(0, -9999)", last="move(0, 9999)"),
         Binding("ctrl+home", "move(-9999, -9999)", show=False),
         Binding("ctrl+end", "move(9999, 9999)", show=False),
     ]

@@ -144,7 +144,7 @@ class MeshScreen(ProgressScreen):
                     findings.border_title = Content("findings")
                     yield Static(id="findings-text", markup=False)
         yield Static(id="legend", markup=False)
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Show the stored figures, or follow the mesh in progress."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.errors import ClusterError, PlanError, RunLogError, UnknownLineRate, UsageError
+from ...engine.model.errors import ClusterError, PlanError, RunLogError, UsageError
 from ...engine.model.host_info import NicInfo
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_log.process_locks import FOLDER, claimed
@@ -78,12 +78,11 @@ def _rate_finder(spec: MeshSpec, catalog: Catalog) -> "FindRate | None":
         return None
 
     def find_rate(first: NicInfo | None, second: NicInfo | None) -> int:
-        try:
-            selection = select_preset(catalog, first, second, line_rate_bit_s=spec.variant.line_rate_bit_s)
-        except UnknownLineRate as error:
-            raise PlanError("--rate", "none", f"{error.reason}; give one for datagrams, such as 1G") from error
-        variant = selection.adapt(spec.variant)
-        find = partial(find_expectation, selection.preset, workload=base.workload, variant=variant)
+        selection = select_preset(catalog, first, second, requested=spec.variant)
+        if selection.chosen is None:
+            allowed = f"{selection.reason}; give one for datagrams, such as 100M, or the link's: --line-rate 1G"
+            raise PlanError("--rate", "none", allowed)
+        find = partial(find_expectation, selection.preset, workload=base.workload, variant=selection.variant)
         rate = expected_rate_bit_s(base.settings, find)
         if rate is None:
             raise PlanError("--rate", "none", f"{selection.preset.id} has none for datagrams; give one, such as 1G")

@@ -20,6 +20,7 @@ from ...presets.catalog import Catalog
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..session.run_spec import Judging, find_preset
+from ..words.redaction import REDACTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,10 @@ class MeshSpec:
     failures: tuple[FailedCell, ...] = ()
     emulated: EmulatedHosts | None = None
     has_rechecks_left: bool = False
+
+    def __post_init__(self) -> None:
+        """Note the hosts, whose names outputs may have to hide."""
+        REDACTION.learn_hosts(self.plan.hosts)
 
     @property
     def hosts(self) -> tuple[Host, ...]:

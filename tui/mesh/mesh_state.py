@@ -9,6 +9,7 @@ from ...mesh.events import CellBegan, CellEnded, FailureCode, HostLost, MeshBega
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import CELL_OVERHEAD_NS, Cell, Host, MeshMode, MeshPlan, cells_of_host
 from ...presets.verdict import DEFAULT_PASS_PERCENT
+from ..words.redaction import REDACTION
 from .mesh_verdict import CellScale, CellState
 
 
@@ -112,6 +113,7 @@ class MeshState:
     def load(self, matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> None:
         """Take the hosts, the figures and the findings as they are."""
         self.group, self.mode, self.hosts = matrix.group, matrix.mode, matrix.hosts
+        REDACTION.learn_hosts(self.hosts)
         self.figures = dict(matrix.figures)
         self.findings = tuple(findings)
 
@@ -127,6 +129,7 @@ class MeshState:
             case MeshBegan(plan):
                 self._plan = plan
                 self.group, self.mode, self.hosts = plan.group, plan.mode, plan.hosts
+                REDACTION.learn_hosts(self.hosts)
             case HostLost(host, failure):
                 self.lost[host] = event
                 for cell in cells_of_host(host, self.hosts):

@@ -3,28 +3,30 @@
 Pure. Each instrument takes its reading from it: `flow_reading`, `latency_reading`, `cpu_reading`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.events import Expectation
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan, Settings
-from ...engine.results.summary import Summary
-from ...engine.results.sums.traces import PlotPeriod
-from ...presets.diagnosis.finding import Finding
-from ...presets.diagnosis.window_bounds import FlowWindows
 from ...presets.preset import Preset
-from ...presets.verdict import DEFAULT_PASS_PERCENT, Verdict
+from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..words.numbers import RateUnit
 from ..words.summary import response_bits_of
-from .live_readings import LiveReadings
-from .plot_values import RateAxis, highest_mark, time_span_s
+from .plot_values import RateAxis, highest_mark, marks, time_span_s
 
-_FIXED: Final = "a responsiveness test sets direction and sessions itself: press space to stop it first"
+if TYPE_CHECKING:
+    from ...engine.results.summary import Summary
+    from ...presets.diagnosis.finding import Finding
+    from ...presets.diagnosis.window_bounds import FlowWindows
+    from ...presets.verdict import Verdict
+    from .live_readings import LiveReadings
+
+_FIXED: Final = "a responsiveness test sets direction and sessions itself: stop it first"
 
 
 class Phase(Enum):
@@ -65,19 +67,20 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
     peer: Peer
     near: HostInfo | None = None
     far: HostInfo | None = None
-    readings: LiveReadings | None = None
-    summary: Summary | None = None
-    verdict: Verdict | None = None
+    readings: "LiveReadings | None" = None
+    summary: "Summary | None" = None
+    verdict: "Verdict | None" = None
     expectation: Expectation = field(default_factory=Expectation)
-    interim_summary: Summary | None = None
+    interim_summary: "Summary | None" = None
     peak: Expectation = field(default_factory=Expectation)
     problem: RunProblem | None = None
     notices: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    windows: tuple[FlowWindows, ...] = ()
+    findings: "tuple[Finding, ...]" = ()
+    windows: "tuple[FlowWindows, ...]" = ()
     is_paused: bool = False
     language: str = "en"
     units: RateUnit = RateUnit.MBIT
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
     pass_percent: float = DEFAULT_PASS_PERCENT
     is_preset_auto: bool = False
     expected_sending_bit_s: int | None = None
@@ -91,7 +94,7 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
         return self.requested or (self.readings.settings if self.readings else self.plan.settings)
 
     @property
-    def latest_summary(self) -> Summary | None:
+    def latest_summary(self) -> "Summary | None":
         """The summary of the ended run, or the interim one of the current run."""
         return self.summary or self.interim_summary
 
@@ -114,8 +117,10 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
     @property
     def rate_top(self) -> float:
         """The rate at the top of the plot and at the end of each gauge's bar; 0 while nothing is known."""
-        elapsed_ns = self.readings.elapsed_ns if self.readings else 0
-        return self._rate_axis.top(self._periods, self.peak, self.span_s, elapsed_ns)
+        readings = self.readings
+        if readings is None:
+            return RateAxis().top((), self._highest_mark, self.span_s, 0)
+        return readings.rate_axis.top(readings.periods, self._highest_mark, self.span_s, readings.elapsed_ns)
 
     @property
     def unit_bit_s(self) -> float:
@@ -124,17 +129,15 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
         A measured rate could set a unit that cuts the digits of the expected rate.
         """
         measured = self.readings.traces.highest_bit_s.values() if self.readings else ()
-        return highest_mark(self._periods, self.peak) or max(measured, default=0.0)
+        return self._highest_mark or max(measured, default=0.0)
 
     @property
-    def _periods(self) -> Sequence[PlotPeriod]:
-        """The periods of the run; before the first run, the period of the next one."""
-        periods = self.readings.periods if self.readings else ()
-        return periods or (PlotPeriod(0.0, self.plan.settings, self.expectation),)
-
-    @property
-    def _rate_axis(self) -> RateAxis:
-        return self.readings.rate_axis if self.readings else RateAxis()
+    def _highest_mark(self) -> float:
+        """The highest expected rate of the run's periods, or of the next run before the first period."""
+        if self.readings is not None and self.readings.periods:
+            return highest_mark(self.readings.periods, self.peak)
+        direction = self.plan.settings.direction
+        return max((mark.bit_s for mark in marks(self.expectation[direction], self.peak[direction])), default=0.0)
 
 
 def why_settings_fixed(peer: Peer, plan: Plan) -> str | None:

@@ -1,10 +1,13 @@
 """The reading of the CPU panel: the load of one end's cores, and the CPU time per MiB. Pure."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...engine.model.plan import End
 from ...engine.results.rate_and_loss import percent_of
-from .cockpit_snapshot import CockpitSnapshot
+
+if TYPE_CHECKING:
+    from .cockpit_snapshot import CockpitSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class CpuReading:
     cores: tuple[float, ...] = ()
 
 
-def cpu_reading(view: CockpitSnapshot, end: End) -> CpuReading:
+def cpu_reading(view: "CockpitSnapshot", end: End) -> CpuReading:
     """Return the load of one end: in the last second during a run, in the whole run after it.
 
     The counters of CPU time move in steps of 10 ms, which is much of a single interval.

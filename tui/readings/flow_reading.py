@@ -5,20 +5,21 @@ of a second fluctuates too much to be read. `None` is unknown, rates are bits pe
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...engine.model.events import Expectation, ExpectedRate
 from ...engine.model.latency_histogram import LatencySummary, merge_counts, summarize_latency
 from ...engine.model.plan import Direction
 from ...engine.results.rate_and_loss import per_second, percent_of
-from ...engine.results.summary import DatagramSummary, Summary
-from ...engine.results.udp.datagram_sums import DatagramSum
 from ...presets.verdict import DEFAULT_PASS_PERCENT, rate_word
 from ..words.iperf3 import live_source_text
 from ..words.numbers import RateScale, RateUnit
-from .cockpit_snapshot import CockpitSnapshot
-from .live_readings import LiveReadings
 from .plot_values import flow_scale, peak_above
+
+if TYPE_CHECKING:
+    from ...engine.results.summary import DatagramSummary, Summary
+    from .cockpit_snapshot import CockpitSnapshot
+    from .live_readings import LiveReadings
 
 Rating = Literal["pass", "short", "fail", "other", ""]
 
@@ -32,8 +33,8 @@ class DatagramReading:
 
     direction: Direction
     packets_s: float | None = None
-    now: DatagramSummary | None = None
-    so_far: DatagramSummary | None = None
+    now: "DatagramSummary | None" = None
+    so_far: "DatagramSummary | None" = None
 
     @property
     def loss_percent(self) -> float | None:
@@ -64,7 +65,7 @@ class FlowReading:
     Gauges side by side have one unit: `least_unit_bit_s` is the rate that sets it. UDP has `datagrams`. While an
     iperf3 has not reported what it received, `source` says what is shown instead. `full_bit_s` is the rate at the
     end of the bar and at the top of the plot; 0 while it is unknown. A run that was cut short or broke off has no
-    verdict: its gauge is not `is_judged`.
+    verdict: its gauge is not `is_judged`. Before the first run, a gauge `is_idle`: it has no digits yet.
     """
 
     direction: Direction
@@ -83,6 +84,7 @@ class FlowReading:
     full_bit_s: float = 0.0
     is_judged: bool = True
     pass_percent: float = DEFAULT_PASS_PERCENT
+    is_idle: bool = False
 
     @property
     def top_bit_s(self) -> float:
@@ -126,7 +128,7 @@ class FlowReading:
         return peak_above(self.expected, self.peak)
 
 
-def flow_reading(view: CockpitSnapshot, direction: Direction) -> FlowReading:
+def flow_reading(view: "CockpitSnapshot", direction: Direction) -> FlowReading:
     """Return a gauge's values: the last second during a run, the result after it."""
     readings, summary = view.readings, view.summary
     if readings is None:
@@ -152,10 +154,11 @@ def flow_reading(view: CockpitSnapshot, direction: Direction) -> FlowReading:
         datagrams=datagram_reading(view, direction),
         source="" if readings is None else _source(readings, direction),
         full_bit_s=view.rate_top,
+        is_idle=readings is None,
     )
 
 
-def _current_rate(readings: LiveReadings, direction: Direction) -> _Rate:
+def _current_rate(readings: "LiveReadings", direction: Direction) -> _Rate:
     """Return the rate of the last second; for duplex, the sum of both."""
     received = [readings.meter.shown.received[flow] for flow in direction.flows]
     rates = [sums.bit_s for sums in received if sums.bit_s is not None]
@@ -167,14 +170,14 @@ def _current_rate(readings: LiveReadings, direction: Direction) -> _Rate:
     return _Rate(bit_s, expectation[direction], summarize_latency(counts))
 
 
-def _highest_bit_s(readings: LiveReadings, direction: Direction) -> float:
+def _highest_bit_s(readings: "LiveReadings", direction: Direction) -> float:
     """Return the highest rate that a gauge has shown. Two gauges side by side share theirs."""
     flows = readings.settings.direction.flows
     flows = flows if direction in flows else (direction,)
     return max(readings.traces.highest_bit_s.get(flow, 0.0) for flow in flows)
 
 
-def _source(readings: LiveReadings, direction: Direction) -> str:
+def _source(readings: "LiveReadings", direction: Direction) -> str:
     """Return the source of a direction's rates if its receiver has not reported; an empty text otherwise."""
     started = readings.meter.started
     if started is None or readings.traces.has_totals:
@@ -182,7 +185,7 @@ def _source(readings: LiveReadings, direction: Direction) -> str:
     return live_source_text(started.unseen_end, direction, is_datagram=readings.plan.workload.is_datagram)
 
 
-def _result_rate(summary: Summary, direction: Direction) -> _Rate:
+def _result_rate(summary: "Summary", direction: Direction) -> _Rate:
     """Return the result of an ended run in a direction."""
     measured, expected = summary.measured[direction], summary.expectation[direction]
     if measured is None:
@@ -195,7 +198,7 @@ def _result_rate(summary: Summary, direction: Direction) -> _Rate:
     )
 
 
-def _loaded_rate(summary: Summary, direction: Direction) -> _Rate | None:
+def _loaded_rate(summary: "Summary", direction: Direction) -> _Rate | None:
     """Return the rate of a direction in a responsiveness test while only that direction was loaded.
 
     The total is the rate of both at once. None for another run, and for a load that was not measured.
@@ -209,7 +212,7 @@ def _loaded_rate(summary: Summary, direction: Direction) -> _Rate | None:
     return _Rate(load.bit_s[direction], expected[direction])
 
 
-def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramReading | None:
+def datagram_reading(view: "CockpitSnapshot", direction: Direction) -> DatagramReading | None:
     """Return the datagrams of a direction, or for duplex of both together; None for TCP, and before a run.
 
     During a run, losses are counted from the last change on: losses at another rate say nothing about this one.
@@ -221,6 +224,8 @@ def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramRea
         measured = view.summary.measured[direction]
         whole = None if measured is None else measured.datagrams
         return DatagramReading(direction, None if measured is None else measured.packets_s, whole, whole)
+    from ...engine.results.udp.datagram_sums import DatagramSum  # the app's first frame does not need it
+
     received = [readings.meter.shown.received[flow] for flow in direction.flows]
     sums = DatagramSum()
     for each in received:
@@ -231,7 +236,9 @@ def datagram_reading(view: CockpitSnapshot, direction: Direction) -> DatagramRea
     return DatagramReading(direction, packets_s, now, _since_change(view, readings, direction) or now)
 
 
-def _since_change(view: CockpitSnapshot, readings: LiveReadings, direction: Direction) -> DatagramSummary | None:
+def _since_change(
+    view: "CockpitSnapshot", readings: "LiveReadings", direction: Direction
+) -> "DatagramSummary | None":
     """Return the datagrams of the current period without its warm-up; None before the first."""
     interim = view.interim_summary
     if interim is None or readings.in_warmup or not interim.periods:

@@ -6,14 +6,18 @@ Pure. During a run the values are the newest, after it they are its results.
 from dataclasses import dataclass
 from enum import Enum, auto
 from statistics import median
+from typing import TYPE_CHECKING
 
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction
-from ...engine.results.responsiveness.result import Responsiveness
-from ...engine.results.summary import Summary
-from .cockpit_snapshot import CockpitSnapshot, Phase
+from .cockpit_snapshot import Phase
 from .flow_reading import datagram_reading, flow_reading
-from .live_readings import LiveReadings
+
+if TYPE_CHECKING:
+    from ...engine.results.responsiveness.result import Responsiveness
+    from ...engine.results.summary import Summary
+    from .cockpit_snapshot import CockpitSnapshot
+    from .live_readings import LiveReadings
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class LatencyReading:
         return self.latency.p50_ns / self.idle.p50_ns
 
 
-def delay_variation_reading(view: CockpitSnapshot) -> LatencyReading | None:
+def delay_variation_reading(view: "CockpitSnapshot") -> LatencyReading | None:
     """Return the delay variation of a UDP run in its first direction; None for TCP."""
     if view.readings is None:
         return None
@@ -54,7 +58,7 @@ def delay_variation_reading(view: CockpitSnapshot) -> LatencyReading | None:
     )
 
 
-def latency_reading(view: CockpitSnapshot) -> LatencyReading | None:
+def latency_reading(view: "CockpitSnapshot") -> LatencyReading | None:
     """Return the latency of the run's probe or transactions; None if it measures neither."""
     if view.readings is None:
         return None
@@ -64,7 +68,7 @@ def latency_reading(view: CockpitSnapshot) -> LatencyReading | None:
     return _transaction_reading(view, view.readings) if plan.workload.is_transactional else None
 
 
-def _transaction_reading(view: CockpitSnapshot, readings: LiveReadings) -> LatencyReading:
+def _transaction_reading(view: "CockpitSnapshot", readings: "LiveReadings") -> LatencyReading:
     direction = readings.settings.direction
     title, latency = f"latency, {readings.plan.workload} {direction}", flow_reading(view, direction).latency
     if view.summary is not None:
@@ -73,7 +77,7 @@ def _transaction_reading(view: CockpitSnapshot, readings: LiveReadings) -> Laten
     return LatencyReading(title, latency, None, round(median(rtts)) if rtts else None, "last second")
 
 
-def _probe_reading(readings: LiveReadings, summary: Summary | None) -> LatencyReading:
+def _probe_reading(readings: "LiveReadings", summary: "Summary | None") -> LatencyReading:
     probe = summary.probe if summary is not None else None
     if probe is not None:
         idle, loaded = probe.idle, probe.loaded
@@ -112,11 +116,11 @@ class ResponsivenessReading:
     """The steps of a responsiveness test in their order, and its results so far; None before the first."""
 
     steps: tuple[LoadStep, ...]
-    result: Responsiveness | None
+    result: "Responsiveness | None"
     is_over: bool
 
 
-def responsiveness_reading(view: CockpitSnapshot) -> ResponsivenessReading | None:
+def responsiveness_reading(view: "CockpitSnapshot") -> ResponsivenessReading | None:
     """Return the steps and the results of a responsiveness test; None for another run."""
     readings = view.readings
     if readings is None or readings.plan.responsiveness is None:
@@ -127,7 +131,7 @@ def responsiveness_reading(view: CockpitSnapshot) -> ResponsivenessReading | Non
     return ResponsivenessReading(_steps(readings, result, is_over=is_over), result, is_over)
 
 
-def _steps(readings: LiveReadings, result: Responsiveness | None, *, is_over: bool) -> tuple[LoadStep, ...]:
+def _steps(readings: "LiveReadings", result: "Responsiveness | None", *, is_over: bool) -> tuple[LoadStep, ...]:
     """Return the state of each step. A test that ended early has measured the step in progress."""
     order = (None, *(readings.plan.load_directions or [readings.plan.settings.direction]))
     at = order.index(readings.settings.direction) if readings.periods and readings.elapsed_ns else 0

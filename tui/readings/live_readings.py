@@ -5,17 +5,20 @@ Pure. The readings of single instruments are made of it (see `cockpit_snapshot`)
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from ...engine.model.plan import Direction, End, Plan, Settings, sender_of
 from ...engine.model.samples import SessionSample
 from ...engine.results.meter import SHOWN_NS, Meter
 from ...engine.results.rate_and_loss import per_second
-from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.sums.session_sums import SessionSum, SessionSums
-from ...engine.results.sums.traces import PlotPeriod, Traces
 from ..words import numbers
 from ..words.event_lines import EventLines
 from .plot_values import REDRAW_NS, RateAxis
+
+if TYPE_CHECKING:
+    from ...engine.results.responsiveness.result import ResponsivenessPoint
+    from ...engine.results.sums.traces import PlotPeriod, Traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +84,12 @@ class LiveReadings:
         return newest is None or newest.warmup
 
     @property
-    def traces(self) -> Traces:
+    def traces(self) -> "Traces":
         """The run over time."""
         return self.meter.traces
 
     @property
-    def load_points(self) -> tuple[ResponsivenessPoint, ...]:
+    def load_points(self) -> "tuple[ResponsivenessPoint, ...]":
         """Latency over time of a responsiveness test, made again twice a second, as often as its plot is drawn."""
         moment = self.meter.elapsed_ns // REDRAW_NS, self.meter.has_ended
         if self._load_points is None or self._load_points[0] != moment:
@@ -94,7 +97,7 @@ class LiveReadings:
         return self._load_points[1]
 
     @property
-    def periods(self) -> list[PlotPeriod]:
+    def periods(self) -> "list[PlotPeriod]":
         """The periods of the plot."""
         return self.traces.periods
 

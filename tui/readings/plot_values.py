@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from math import ceil, floor, log10
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.events import Expectation, ExpectedRate
 from ...engine.model.plan import SECOND_NS, Direction, Plan
-from ...engine.results.summary import Summary
-from ...engine.results.sums.traces import PlotPeriod, PlotPoint
 from ..words import numbers
 from ..words.numbers import RateScale, RateUnit
 from ..words.summary import period_bit_s
+
+if TYPE_CHECKING:
+    from ...engine.results.summary import Summary
+    from ...engine.results.sums.traces import PlotPeriod, PlotPoint
 
 REDRAW_NS: Final = SECOND_NS // 2  # of the plot, the largest to paint: gauges are drawn more often
 # The lengths of the time axis of a run without a duration. When it is full, the next one follows.
@@ -88,16 +90,17 @@ def follow_values(before: float, highest: float) -> float:
     return nice_above(highest)
 
 
-def highest_mark(periods: Sequence[PlotPeriod], peak: Expectation) -> float:
+def highest_mark(periods: "Sequence[PlotPeriod]", peak: Expectation) -> float:
     """Return the highest of the periods' expected rates and of the peaks above them; 0 if there are none."""
-    marks = (
-        mark.bit_s
-        for period in periods
-        for expected in (period.expected_rate(),)
-        for mark in (expected, peak_above(expected, peak[period.settings.direction]))
-        if mark is not None
+    known = (
+        mark.bit_s for period in periods for mark in marks(period.expected_rate(), peak[period.settings.direction])
     )
-    return max(marks, default=0.0)
+    return max(known, default=0.0)
+
+
+def marks(expected: ExpectedRate | None, peak: ExpectedRate | None) -> list[ExpectedRate]:
+    """Return the rates that a plot marks: the expected one, and the peak if it is above it."""
+    return [mark for mark in (expected, peak_above(expected, peak)) if mark is not None]
 
 
 class RateAxis:
@@ -107,12 +110,12 @@ class RateAxis:
         self._highest = self._followed = 0.0
         self._moment: object = None
 
-    def top(self, periods: Sequence[PlotPeriod], peak: Expectation, span_s: float, elapsed_ns: int) -> float:
+    def top(self, periods: "Sequence[PlotPeriod]", marked_bit_s: float, span_s: float, elapsed_ns: int) -> float:
         """Return the top for the periods of a run; 0 if there is neither a mark nor a rate.
 
         Args:
             periods: The periods so far.
-            peak: The best rates to expect of the link.
+            marked_bit_s: The highest rate that is marked.
             span_s: The length of the time axis.
             elapsed_ns: The time so far. The rates are read only as often as the plot is drawn.
         """
@@ -122,11 +125,11 @@ class RateAxis:
             columns = filter(None, plot_columns(periods, span_s, _COLUMNS))
             self._highest = _ROOM * max((sum(rate for _, rate in column.rates) for column in columns), default=0.0)
             self._followed = follow_values(self._followed, self._highest)
-        marked = highest_mark(periods, peak) / _EXPECTED_AT
+        marked = marked_bit_s / _EXPECTED_AT
         return marked if self._highest <= marked else max(self._followed, marked)
 
 
-def period_averages(periods: Sequence[PlotPeriod], summary: Summary | None) -> list[float | None]:
+def period_averages(periods: "Sequence[PlotPeriod]", summary: "Summary | None") -> list[float | None]:
     """Return the mean rate of each period without its warm-up, which the verdict uses; None without samples.
 
     A summary joins successive periods that have the same settings.
@@ -149,7 +152,7 @@ class PlotColumn:
     warmup: bool
 
 
-def plot_columns(periods: Sequence[PlotPeriod], span_s: float, width: int) -> list[PlotColumn | None]:
+def plot_columns(periods: "Sequence[PlotPeriod]", span_s: float, width: int) -> list[PlotColumn | None]:
     """Return the columns of a plot that is `span_s` long; None for a column without data."""
     columns: list[PlotColumn | None] = [None] * width
     step_s = span_s / max(width, 1)
@@ -167,7 +170,9 @@ def plot_columns(periods: Sequence[PlotPeriod], span_s: float, width: int) -> li
     return columns
 
 
-def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: float) -> tuple[float, bool] | None:
+def _within(
+    points: "list[PlotPoint]", ends: list[float], from_s: float, until_s: float
+) -> tuple[float, bool] | None:
     """Return the mean rate of the points that end in a column, or else the rate of the point that covers it."""
     start, stop = bisect_left(ends, from_s + 1e-9), bisect_left(ends, until_s + 1e-9)
     inside = points[start : max(stop, start + 1)]
@@ -177,7 +182,7 @@ def _within(points: list[PlotPoint], ends: list[float], from_s: float, until_s: 
 
 
 def _add_direction(
-    before: PlotColumn | None, flow: Direction, mean: tuple[float, bool], period: PlotPeriod
+    before: PlotColumn | None, flow: Direction, mean: tuple[float, bool], period: "PlotPeriod"
 ) -> PlotColumn:
     """Add a direction to a column. If a period begins in the column, it belongs to that period."""
     bit_s, warmup = mean

@@ -65,19 +65,24 @@ def next_workload(value: Workload, is_possible: Callable[[Workload], bool] = lam
 
 
 def next_rate(bit_s: int | None, expected_bit_s: int | None, by: int) -> int | None:
-    """Return the next higher (`by` 1) or lower (`by` -1) rate of datagrams; None, the highest, means no limit.
-
-    The expected rate is a step of its own. The last step is the first one of at least twice the expected rate.
-    """
-    steps = RATE_STEPS
-    if expected_bit_s is not None:
-        top = next((step for step in RATE_STEPS if step >= 2 * expected_bit_s), RATE_STEPS[-1])
-        steps = tuple(sorted({expected_bit_s, *(step for step in RATE_STEPS if step <= top)}))
+    """Return the next higher (`by` 1) or lower (`by` -1) rate of datagrams; None, the highest, means no limit."""
+    steps = rate_steps(expected_bit_s)
     if bit_s is None:
         return None if by > 0 else steps[-1]
     if by > 0:
         return next((step for step in steps if step > bit_s), None)
     return next((step for step in reversed(steps) if step < bit_s), bit_s)
+
+
+def rate_steps(expected_bit_s: int | None) -> tuple[int, ...]:
+    """Return the rates of datagrams below no limit.
+
+    The expected rate is a step of its own. The last step is the first one of at least twice the expected rate.
+    """
+    if expected_bit_s is None:
+        return RATE_STEPS
+    top = next((step for step in RATE_STEPS if step >= 2 * expected_bit_s), RATE_STEPS[-1])
+    return tuple(sorted({expected_bit_s, *(step for step in RATE_STEPS if step <= top)}))
 
 
 def next_datagram(datagram_bytes: int | None) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from ... import __version__
 from ...engine.host.saved_files import write_atomically
 from ...engine.model.errors import RunLogError
+from ..words.redaction import REDACTION
 from ..words.table import Strong
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -34,7 +35,7 @@ def render(template: str, **values: Any) -> str:
 def write_page(path: Path, page: str) -> None:
     """Write a page in one step. Raises RunLogError."""
     try:
-        write_atomically(path, page)
+        write_atomically(path, REDACTION.text(page))
     except OSError as error:
         raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
 

@@ -28,6 +28,7 @@ from ..words.datagram_results import (
 )
 from ..words.iperf3 import host_text, source_sentences
 from ..words.plan import core_affinity_text
+from ..words.redaction import REDACTION
 from ..words.responsiveness import load_table, result_facts, share_text, split_findings
 from ..words.run_line import run_line
 from ..words.summary import (
@@ -107,7 +108,7 @@ def write_run_report(log: RunLog, rows: Sequence[RunRecord], path: Path) -> None
         raise PlanError("report", f"{len(rows)} runs", f"give at most {MAX_RUNS}")
     page = render_report(log, rows)
     try:
-        write_atomically(path, page)
+        write_atomically(path, REDACTION.text(page))
     except OSError as error:
         raise PlanError("HTML file", path, f"{error.strerror}: name a file that can be written") from error
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from textual.message import Message
 
@@ -11,21 +11,24 @@ from ...engine.model.events import Event
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
-from ...engine.results.summary import Summary
-from ...presets.auto_select import NO_PRESET, PresetSelection
+from ...presets.auto_select import NO_PRESET
 from ...presets.preset import Preset
 from ..kit.screens.base_screen import internal_error_text
 from ..readings.cockpit_snapshot import RunProblem
-from ..session.run_session import RunSession
 from ..session.run_spec import Judging, RunSpec
-from .run_services import RunServices
+
+if TYPE_CHECKING:
+    from ...engine.results.summary import Summary
+    from ...presets.auto_select import PresetSelection
+    from ..session.run_session import RunSession
+    from .run_services import RunServices
 
 
 @dataclass
 class RunOpened(Message):
     """A run is open; its events follow."""
 
-    run: RunSession
+    run: "RunSession"
 
 
 @dataclass
@@ -39,7 +42,7 @@ class EventArrived(Message):
 class RunEnded(Message):
     """The run has ended and its resources are released."""
 
-    summary: Summary
+    summary: "Summary"
 
 
 @dataclass
@@ -51,7 +54,7 @@ class FarAnswered(Message):
     """
 
     info: HostInfo
-    selection: PresetSelection | None = None
+    selection: "PresetSelection | None" = None
     problem: str = ""
 
 
@@ -83,7 +86,9 @@ class RepaintNeeded(Message):
 PostMessage = Callable[[Message], object]
 
 
-async def query_far_end(services: RunServices, peer: Peer, post: PostMessage, *, with_preset: bool = False) -> None:
+async def query_far_end(
+    services: "RunServices", peer: Peer, post: PostMessage, *, with_preset: bool = False
+) -> None:
     """Ask a far end for its description, and if wanted select the preset. Post FarAnswered or StartFailed."""
     try:
         info = await services.query_host_info(peer)
@@ -99,7 +104,7 @@ async def query_far_end(services: RunServices, peer: Peer, post: PostMessage, *,
     post(FarAnswered(info, selection, problem))
 
 
-async def follow_run(services: RunServices, plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
+async def follow_run(services: "RunServices", plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:
     """Open a run, post its events until it ends, and release it.
 
     Posts RunOpened, an EventArrived for each event, and RunEnded. An error at any point posts StartFailed instead.

@@ -8,7 +8,7 @@ is limited. The keys that open dialogs and other screens import them: the first 
 import asyncio
 import logging
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -27,11 +27,9 @@ from ..kit.actions import ScreenKind, bindings
 from ..kit.screens.feature_app import app_of
 from ..kit.widgets.key_footer import KeyFooter
 from ..readings.cockpit_snapshot import Phase
-from ..readings.live_readings import LiveReadings
 from ..readings.setting_steps import load_plan
-from ..session.credentials import parse_pasted_key
 from ..session.preferences import Preferences
-from ..session.run_spec import RunSpec, find_initial_preset
+from ..session.run_spec import find_initial_preset
 from .background_tasks import (
     EventArrived,
     FarAnswered,
@@ -43,8 +41,12 @@ from .background_tasks import (
     query_far_end,
 )
 from .cockpit_state import CockpitState, RefreshPacer
-from .run_services import RunServices
 from .setting_actions import SettingActions
+
+if TYPE_CHECKING:
+    from ..readings.live_readings import LiveReadings
+    from ..session.run_spec import RunSpec
+    from .run_services import RunServices
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +70,8 @@ class CockpitScreen(SettingActions):
 
     def __init__(
         self,
-        services: RunServices,
-        spec: RunSpec,
+        services: "RunServices",
+        spec: "RunSpec",
         preferences: Preferences,
         *,
         language: str = "en",
@@ -105,7 +107,7 @@ class CockpitScreen(SettingActions):
         return self.state.phase
 
     @property
-    def readings(self) -> LiveReadings | None:
+    def readings(self) -> "LiveReadings | None":
         """The readings of the current run, or else of the last one."""
         return self.state.readings
 
@@ -114,7 +116,7 @@ class CockpitScreen(SettingActions):
         yield TitleBar()
         yield SettingsBar()
         yield Instruments()
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Query the far end."""
@@ -170,15 +172,16 @@ class CockpitScreen(SettingActions):
         """Use the preset that both ends' interfaces have selected, unless the user has chosen one meanwhile."""
         if not self.state.is_preset_auto:
             return
-        if message.problem:
-            text = f"{message.problem}. Press n to choose a preset."
-            self.notify(text, title="No expected rate", severity="warning")
-        elif message.selection is not None:
-            selection = message.selection
+        selection = message.selection
+        if selection is not None:
             self.state.set_preset(selection.preset, selection.variant, is_auto=True)
-            if selection.warnings:
-                text = "; ".join(selection.warnings)
-                self.notify(text, title=f"preset {selection.preset.id}", severity="warning")
+        problem = selection.reason if selection is not None and selection.chosen is None else message.problem
+        if problem:
+            text = f"{problem[:1].upper()}{problem[1:]}. Press {self.key_of('presets')} to choose a preset."
+            self.notify(text, title="No expected rate", severity="warning")
+        elif selection is not None and selection.warnings:
+            text = "; ".join(selection.warnings)
+            self.notify(text, title=f"preset {selection.preset.id}", severity="warning")
 
     @on(StartFailed)
     def _show_failure(self, message: StartFailed) -> None:
@@ -191,6 +194,7 @@ class CockpitScreen(SettingActions):
     def _prompt_for_key(self, peer: Peer) -> None:
         """Ask the user for the key of a peer, then query the peer with it."""
         from ..kit.screens.prompts import TextPrompt, validate_key
+        from ..session.credentials import parse_pasted_key
 
         def use_key(text: str | None) -> None:
             if text is not None:
@@ -249,7 +253,9 @@ class CockpitScreen(SettingActions):
         """Pass a snapshot to the widgets. While the display is frozen, the instruments stay as they are."""
         self.pacer.frame_drawn(self.state.host_percent)
         self._is_paint_scheduled = False
-        snapshot = replace(self.state.snapshot(), language=self._language, units=self._units)
+        snapshot = replace(
+            self.state.snapshot(), language=self._language, units=self._units, keys=app_of(self).key_map.names
+        )
         self.query_one(TitleBar).show(snapshot)
         self.query_one(SettingsBar).show(snapshot)
         is_unavailable = why_unavailable(snapshot.peer, Feature.PROBE) is not None
@@ -269,7 +275,7 @@ class CockpitScreen(SettingActions):
 
     def action_respond(self) -> None:
         """Start a responsiveness test: the settings of the next test stay as they are."""
-        reason = "A test is running: press space to stop it first."
+        reason = f"A test is running: press {self.key_of('toggle_run')} to stop it first."
         if self._refuse_if_busy(reason) or self._refuse_unavailable(Feature.PROBE):
             return
         self._start_run(load_plan(self.state.plan))
@@ -280,6 +286,8 @@ class CockpitScreen(SettingActions):
             self.notify("Nothing to freeze: no test is running.")
             return
         self.state.is_paused = not self.state.is_paused
+        if self.state.is_paused:
+            self.notify("The test goes on, and is saved. Press p again to follow it.", title="display frozen")
         self.paint()
 
     # Actions of the registry: dialogs and other screens.
@@ -307,7 +315,8 @@ class CockpitScreen(SettingActions):
                 self._query_far_end()
 
         chosen = AUTO if self.state.is_preset_auto else self.preset.id
-        screen = PresetPicker(self.catalog, chosen, self.plan.settings, self._language, self.plan.workload)
+        plan, nics = self.plan, self._services.nics
+        screen = PresetPicker(self.catalog, chosen, plan.settings, self._language, plan.workload, nics=nics)
         app_of(self).push_screen(screen, use_preset)
 
     def action_peer(self) -> None:

@@ -5,7 +5,7 @@ Pure. The screen's handlers report events and changes. `snapshot()` returns the 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Expectation, Started
@@ -14,19 +14,24 @@ from ...engine.model.peer import Peer
 from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
 from ...engine.model.workload import Workload
 from ...engine.results.rate_and_loss import host_percent
-from ...engine.results.summary import Summary
-from ...presets.diagnosis.finding import Finding
-from ...presets.diagnosis.window_bounds import FlowWindows
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate, choose_rate, expected_rate_bit_s
-from ...presets.verdict import Verdict, judge
+from ...presets.verdict import judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..readings.cockpit_snapshot import CockpitSnapshot, Phase, RunProblem, why_settings_fixed
-from ..readings.live_readings import LiveReadings
+from ..readings.cockpit_snapshot import CockpitSnapshot, Phase, why_settings_fixed
 from ..readings.setting_steps import next_rate, next_window
-from ..session.run_session import RunSession
 from ..words.parsing import DEFAULT_REFRESH_HZ
+from ..words.redaction import REDACTION
+
+if TYPE_CHECKING:
+    from ...engine.results.summary import Summary
+    from ...presets.diagnosis.finding import Finding
+    from ...presets.diagnosis.window_bounds import FlowWindows
+    from ...presets.verdict import Verdict
+    from ..readings.cockpit_snapshot import RunProblem
+    from ..readings.live_readings import LiveReadings
+    from ..session.run_session import RunSession
 
 _BUSY_PERCENT: Final = 90.0
 _BUSY_FACTOR: Final = 4
@@ -100,7 +105,7 @@ class CockpitState:
         return None if self.run is None else self.run.run_id
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> "Verdict | None":
         """The verdict on the run that has ended, by the pass mark in force."""
         return None if self.summary is None else judge(self.summary, pass_percent=self.pass_percent)
 
@@ -182,7 +187,7 @@ class CockpitState:
         is_unchanged = self.is_in_phases and self.plan == self._at_start.plan
         return None if self.readings is None or is_unchanged else self.plan
 
-    def _findings(self) -> tuple[Finding, ...]:
+    def _findings(self) -> "tuple[Finding, ...]":
         """Return the findings of the last seconds during a run, and of its last period after it."""
         if self.run is None:
             return ()
@@ -190,7 +195,7 @@ class CockpitState:
             return () if self.summary.end.reason.is_fault else self.run.diagnosis.final_findings
         return self.run.diagnosis.current_findings if self.is_busy else ()
 
-    def _windows(self) -> tuple[FlowWindows, ...]:
+    def _windows(self) -> "tuple[FlowWindows, ...]":
         """Return the windows behind the findings."""
         if self.run is None:
             return ()
@@ -202,11 +207,15 @@ class CockpitState:
 
         `run_opened` or `set_problem` must follow.
         """
+        from ..readings.live_readings import (
+            LiveReadings,  # with the meter, which the app's first frame does not need
+        )
+
         self.phase, self.problem, self.is_paused = Phase.STARTING, None, False
         self.readings, self.summary, self.run = LiveReadings(plan or self.plan), None, None
         self._at_start, self._requested = self._next, None
 
-    def run_opened(self, run: RunSession) -> None:
+    def run_opened(self, run: "RunSession") -> None:
         """Take over the opened run. Stop it at once if a stop was requested in the meantime."""
         self.run = run
         if self.readings is not None:
@@ -228,7 +237,7 @@ class CockpitState:
             if (started := self.readings.meter.started) is not None:
                 self._hosts = {End.NEAR: started.near, End.FAR: started.far}
 
-    def run_ended(self, summary: Summary) -> None:
+    def run_ended(self, summary: "Summary") -> None:
         """Show the results of a run that has ended."""
         self.summary = summary
         self._return_to(Phase.DONE)
@@ -239,7 +248,7 @@ class CockpitState:
         if self.run is not None:
             self.run.diagnosis.pass_percent = percent
 
-    def set_problem(self, problem: RunProblem) -> None:
+    def set_problem(self, problem: "RunProblem") -> None:
         """Record why there is no far end or no run, and return to idle."""
         self.problem = problem
         self._return_to(Phase.IDLE)
@@ -249,6 +258,7 @@ class CockpitState:
 
     def set_far_info(self, info: HostInfo) -> None:
         """Record the far end's host information."""
+        REDACTION.learn_far_end(str(self.peer), info.hostname)
         self._hosts[End.FAR], self.problem = info, None
 
     def set_preset(self, preset: Preset, variant: Variant = DEFAULT_VARIANT, *, is_auto: bool = False) -> None:
@@ -288,8 +298,11 @@ class CockpitState:
 
     def step_rate(self, by: int) -> bool:
         """Go to the next higher (1) or lower (-1) rate of datagrams; return whether it changed."""
+        return self.set_rate(next_rate(self.plan.settings.rate_bit_s, self.expected_sending_bit_s, by))
+
+    def set_rate(self, bit_s: int | None) -> bool:
+        """Set the rate of datagrams; None is no limit. Return whether it changed."""
         before, expected = self._sending_rate, self.expected_sending_bit_s
-        bit_s = next_rate(self.plan.settings.rate_bit_s, expected, by)
         self._sending_rate = "max" if bit_s is None else "expected" if bit_s == expected else bit_s
         return self.change_settings() or before != self._sending_rate
 

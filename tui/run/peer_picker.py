@@ -38,6 +38,7 @@ from ..kit.screens.prompts import TextPrompt
 from ..kit.widgets.typed_input import TextField
 from ..session.credentials import parse_pasted_peer
 from ..words import numbers
+from ..words.redaction import REDACTION
 from .run_services import RunServices
 
 MAX_OF_SOURCE: Final = 12
@@ -200,6 +201,7 @@ def _load_known_peers(services: RunServices) -> list[KnownPeer]:
 
 
 def _line(peer: KnownPeer, mark: str, style: str, state: str = "") -> Content:
+    REDACTION.learn_far_end(peer.text)
     details = "  ".join(part for part in (peer.source, state) if part)
     return Content.assemble((f" {mark} ", style), (f"{peer.text:<28}", "bold"), "  ", (details, MUTED))
 

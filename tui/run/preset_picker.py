@@ -16,10 +16,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from ...engine.model.host_info import NicInfo
 from ...engine.model.plan import Settings
 from ...engine.model.workload import Workload
-from ...presets.auto_select import AUTO
-from ...presets.catalog import Catalog
+from ...presets.auto_select import AUTO, fitting_interfaces
+from ...presets.catalog import Catalog, listed_presets
 from ...presets.datasheet import build_sheet
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
@@ -122,15 +123,22 @@ def _matching_rows(sections: Sequence[tuple[str, Sequence[PresetRow]]], text: st
 
 
 def preset_sections(
-    catalog: Catalog, settings: Settings, language: str, workload: Workload = Workload.STREAM
+    catalog: Catalog,
+    settings: Settings,
+    language: str,
+    workload: Workload = Workload.STREAM,
+    nics: Sequence[NicInfo] = (),
 ) -> list[tuple[str, Sequence[PresetRow]]]:
-    """Return the sections of the list: `auto`, presets by family, problems of the user's own presets."""
+    """Return the sections of the list: `auto`, presets by family, problems of the user's own presets.
+
+    The presets of this host's interfaces, `nics`, are marked.
+    """
     auto = PresetRow(_AUTO_TEXT, id=AUTO, search_text=AUTO_SEARCH_TEXT)
     sections: list[tuple[str, Sequence[PresetRow]]] = [
         ("Automatic", [auto]),
         *(
-            (numbers.sanitize(family), [_row(preset, settings, language, workload) for preset in presets])
-            for family, presets in by_family(catalog.presets).items()
+            (numbers.sanitize(heading), [_row(preset, settings, language, workload, nics) for preset in presets])
+            for heading, presets in listed_presets(catalog.presets).items()
         ),
     ]
     problems: list[PresetRow] = []
@@ -140,23 +148,18 @@ def preset_sections(
     return [*sections, ("not usable", problems)] if problems else sections
 
 
-def _row(preset: Preset, settings: Settings, language: str, workload: Workload) -> PresetRow:
+def _row(
+    preset: Preset, settings: Settings, language: str, workload: Workload, nics: Sequence[NicInfo]
+) -> PresetRow:
+    own = ", ".join(map(numbers.sanitize, fitting_interfaces(preset, nics)))
     expected = find_expectation(preset, settings, workload)[settings.direction]
     return PresetRow(
-        numbers.sanitize(preset.name_in(language)),
+        numbers.sanitize(preset.name_in(language)) + (f"  ← {own}" if own else ""),
         numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),
         "≈ " if expected is not None and expected.basis == "computed" else "",
         preset.id,
         search_text(preset, language),
     )
-
-
-def by_family(presets: Sequence[Preset]) -> dict[str, list[Preset]]:
-    """Return presets by family, across documents; families in the order of their first preset."""
-    families: dict[str, list[Preset]] = {}
-    for preset in presets:
-        families.setdefault(preset.family, []).append(preset)
-    return families
 
 
 class PresetPicker(ModalScreen[str | None]):
@@ -170,6 +173,8 @@ class PresetPicker(ModalScreen[str | None]):
         chosen: The id that is highlighted at first, or `auto`.
         settings: The settings that the rates in the list are expected under.
         language: The language of preset names.
+        workload: The workload that the rates are expected for.
+        nics: The interfaces of this host; their presets are marked.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -217,6 +222,8 @@ class PresetPicker(ModalScreen[str | None]):
         settings: Settings,
         language: str = "en",
         workload: Workload = Workload.STREAM,
+        *,
+        nics: Sequence[NicInfo] = (),
     ) -> None:
         super().__init__()
         self._catalog = catalog
@@ -225,7 +232,7 @@ class PresetPicker(ModalScreen[str | None]):
         # Datagrams are compared with the link's rate, not with the rate at which they are sent.
         self._settings = replace(settings, rate_bit_s=None, searches_rate=False)
         self._language = language
-        self._list = PresetList(preset_sections(catalog, self._settings, language, workload))
+        self._list = PresetList(preset_sections(catalog, self._settings, language, workload, nics))
         self._sheet = TextPage(widget_id="sheet")
         self._filter_soon = Debounce(self, _FILTER_AFTER_S, self._filter)
         self._sheet_soon = Debounce(self, _SHEET_AFTER_S, self._show_sheet)

@@ -3,17 +3,21 @@
 The command line passes the real functions, tests pass scripted ones. Widgets see neither.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...discovery.announcement import FoundEndpoint
-from ...engine.model.host_info import HostInfo
+from ...engine.model.host_info import HostInfo, NicInfo
 from ...engine.model.peer import Peer
-from ...presets.auto_select import PresetSelection
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..kit.screens.feature_app import StoredServices
-from ..session.run_session import StartRun
+
+if TYPE_CHECKING:
+    from ...presets.auto_select import PresetSelection
+    from ..session.run_session import StartRun
+
 
 FindAnnounced = Callable[[float], AsyncGenerator[FoundEndpoint]]
 """Yields the endpoints that announce themselves on this LAN within these seconds. Nothing about them is proved.
@@ -34,12 +38,13 @@ class RunServices(StoredServices):
     `query_host_info` raises PeerError. `select_preset` raises PeerError or PlanError, and is None if only the user
     chooses presets. `variant_of` returns the link options that were selected with a preset. `remember_access` saves
     the key of a peer in a thread and returns the file; it raises InvalidKeyError. It is None if keys are not saved.
-    `find_announced` is None without the extra for multicast DNS.
+    `find_announced` is None without the extra for multicast DNS. `nics` are the interfaces of this host.
     """
 
-    start_run: StartRun
+    start_run: "StartRun"
     query_host_info: Callable[[Peer], Awaitable[HostInfo]]
     variant_of: Callable[[str | None], Variant] = default_variant
-    select_preset: Callable[[Peer], Awaitable[PresetSelection]] | None = None
+    select_preset: "Callable[[Peer], Awaitable[PresetSelection]] | None" = None
     remember_access: Callable[[Peer], Path] | None = None
     find_announced: FindAnnounced | None = None
+    nics: Sequence[NicInfo] = ()

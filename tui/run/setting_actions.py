@@ -5,9 +5,15 @@ If the far end or the workload does not have a setting, its key says why.
 """
 
 from dataclasses import replace
+from typing import Final
+
+from textual import on
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from ...engine.model.workload import Workload
 from ..gauges.instruments import InstrumentScreen
+from ..gauges.run_header import SettingsBar
+from ..kit.screens.feature_app import app_of
 from ..readings.cockpit_snapshot import Phase
 from ..readings.setting_steps import (
     SESSION_STEPS,
@@ -20,6 +26,9 @@ from ..readings.setting_steps import (
 )
 from ..words import numbers
 from .cockpit_state import CockpitState
+
+_KEYS_WITHOUT_LIST: Final = frozenset({"n", "l"})  # a dialog of its own, on or off
+_KEYS_OF_NEXT_RUN: Final = frozenset({"t", "w"})
 
 
 class SettingActions(InstrumentScreen):
@@ -70,11 +79,37 @@ class SettingActions(InstrumentScreen):
         ):
             self.paint()
 
+    @on(SettingsBar.Clicked)
+    def _open_setting(self, message: SettingsBar.Clicked) -> None:
+        """Open the list of values of the setting that was clicked, or do what its key does if it has no list."""
+        if message.key in _KEYS_WITHOUT_LIST:
+            self.app.simulate_key(message.key)  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
+            return
+        if message.key not in _KEYS_OF_NEXT_RUN and self._refuse_live_change():
+            return
+        from .setting_chooser import SettingChooser, setting_choices
+
+        choices = setting_choices(self.state, message.key, self._set_duration, self._set_workload)
+        if choices is None:
+            return
+
+        def use(number: int | None) -> None:
+            if number is not None:
+                choices.choose[number]()
+                self.paint()
+
+        app_of(self).push_screen(SettingChooser(choices), use)
+
     def action_workload(self) -> None:
         """Go to the next workload that the far end has, with its default sizes, for the next run."""
         workload = next_workload(self.state.plan.workload)
         if workload.is_transactional and self._refuse_unavailable(Feature.TRANSACTIONS):
             workload = next_workload(workload, lambda other: not other.is_transactional)
+        self._set_workload(workload)
+
+    def _set_workload(self, workload: Workload) -> None:
+        if workload.is_transactional and self._refuse_unavailable(Feature.TRANSACTIONS):
+            return
         self.state.set_plan(plan_with_workload(self.state.plan, workload))
         if self.state.phase is Phase.RUNNING:
             self.notify("It applies to the next test.", title=str(workload))
@@ -96,7 +131,10 @@ class SettingActions(InstrumentScreen):
 
     def action_duration(self) -> None:
         """Go to the next duration, for the next run."""
-        self.state.plan = replace(self.state.plan, duration_ns=next_duration(self.state.plan.duration_ns))
+        self._set_duration(next_duration(self.state.plan.duration_ns))
+
+    def _set_duration(self, duration_ns: int | None) -> None:
+        self.state.plan = replace(self.state.plan, duration_ns=duration_ns)
         if self.state.is_in_phases:  # the header shows the plan of the test
             duration = numbers.duration(self.state.plan.duration_ns)
             self.notify("It applies to the next test.", title=duration)
@@ -130,7 +168,7 @@ class SettingActions(InstrumentScreen):
         """Return whether the next test has no datagrams, and tell the user so."""
         has_datagrams = self.state.plan.workload.is_datagram
         if not has_datagrams:
-            self.notify("Rate and datagram size are for the workload udp: press w.")
+            self.notify(f"Rate and datagram size are for the workload udp: press {self.key_of('workload')}.")
         return not has_datagrams
 
     def _step_window(self, by: int) -> None:

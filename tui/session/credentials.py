@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.control.tls import format_fingerprint
 from ...engine.host.saved_files import (
     PRIVATE_FILE_MODE,
     create_private_directory,
@@ -52,12 +51,18 @@ _PASTED_OPTIONS: Final = ("--key", "--key-file", "--tls-fingerprint", "--preset"
 
 
 def with_access(
-    peer: Peer, *, key_file: Path | None = None, may_be_open: bool = False, fingerprint: bytes | None = None
+    peer: Peer,
+    *,
+    key_file: Path | None = None,
+    usual_key_file: Path | None = None,
+    may_be_open: bool = False,
+    fingerprint: bytes | None = None,
 ) -> Peer:
     """Return a peer with its key and fingerprint, if they are known.
 
-    `key_file` comes first, then the environment, then the keys file. A peer that has its access already, and a far
-    end that linkgauge starts itself, are returned unchanged. An endpoint on this host's loopback interface may be
+    `key_file` comes first, then the environment, then the line of the peer in the keys file, then `usual_key_file`,
+    then the line for any peer. A peer that has its access already, and a far end that linkgauge starts itself, are
+    returned unchanged. An endpoint on this host's loopback interface may be
     open if the key is for any peer. Raises InvalidKeyError for a file that cannot be used.
     """
     if peer.iperf3 is not None:
@@ -70,8 +75,10 @@ def with_access(
         key = key_from_environment(os.environ)
     if key is None or fingerprint is None:
         line = _find_line(peer)
-        if key is None and line.key is not None:
+        if key is None and line.key is not None and (line.peer is not None or usual_key_file is None):
             key, is_for_peer = SharedKey(line.key), line.peer is not None
+    if key is None and usual_key_file is not None:
+        key = read_key_file(usual_key_file)
     may_be_open = may_be_open or (not is_for_peer and _is_on_loopback(peer))
     return Peer(
         peer.host, peer.port, Access(key, may_be_open=may_be_open, fingerprint=fingerprint or line.fingerprint)
@@ -218,6 +225,8 @@ def remember_access(peer: Peer) -> Path:
         raise InvalidKeyError(f"there is no key of {peer} to save")
     path = config_dir() / "keys"
     lines = [line.text for line in _read_lines(path) if line.peer is None or line.peer.identity != peer.identity]
+    from ...engine.control.tls import format_fingerprint  # with asyncio, which a command line does not load
+
     pin = "" if access.fingerprint is None else f" {format_fingerprint(access.fingerprint)}"
     line = f"{peer} {access.key.reveal()}{pin}"
     if _COMMENT.search(line):

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Final
 
-from ...engine.model.errors import RunLogError
+from ...engine.model.errors import RunLogError, UsageError
 from ...engine.results.run_log import RunLog, RunQuery
 from ..words.parsing import NEVER, age
 from .preferences import read_preferences
@@ -152,7 +152,11 @@ def thin_old_runs(now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> No
     Runs with a label or a note stay as they are. While any test is running, or if the log cannot
     be used, nothing is done: the next call is soon enough.
     """
-    thin_after = read_preferences(config_dir()).preferences.thin_after
+    try:
+        thin_after = read_preferences(config_dir()).thin_after
+    except UsageError as error:  # the file was changed after the test began
+        _log.debug("old runs are not thinned: %s", error)
+        return
     if thin_after == NEVER:
         return
     deadline = time.monotonic() + _BUDGET_S

@@ -19,6 +19,8 @@ from ...engine.model.errors import PlanError, RunLogError, require_extra
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.run_log import RunLog, RunQuery, RunRecord
 from ...engine.results.run_result import RunResult
+from ..words.redaction import REDACTION
+from ..words.redaction import VARIABLE as REDACT_VARIABLE
 from .stored_run import load_stored_run
 
 ExportFormat = Literal["csv", "json", "html"]
@@ -33,14 +35,17 @@ def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat
     """Write runs to a file and return its path. Raises RunLogError, PlanError or OSError."""
     match export_format:
         case "csv":
-            with CsvWriter.create(path) as writer:
+            with CsvWriter.create(path, REDACTION.text) as writer:
                 for run_id in run_ids:
                     row = log.find(run_id)
+                    REDACTION.learn_document(row.peer, row.document)
                     writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset, label=row.label)
         case "json":
             documents = [load_stored_run(log, log.find(run_id)).outcome.document for run_id in run_ids]
             content = documents[0] if len(documents) == 1 else documents
-            path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            path.write_text(
+                json.dumps(REDACTION.document(content), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
         case "html":
             generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--force", "--html", str(path)])
     return path
@@ -77,7 +82,8 @@ def generate_report(log: RunLog, module: Sequence[str]) -> None:
     """
     log.flush()
     command = [sys.executable, "-P", "-m", *module]  # -P keeps the current folder out of its imports
-    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(log.path.parent)}
+    redact = {REDACT_VARIABLE: "1"} if REDACTION.is_on else {}
+    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(log.path.parent), **redact}
     _log.debug("report by %s", command)
     try:
         process = subprocess.run(

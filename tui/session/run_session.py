@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from ...engine.model.errors import LinkgaugeError, RunLogError
-from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled
+from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled, Started
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Direction, Mode, Plan, Settings
 from ...engine.near.base_run import ExpectationFinder, Run
@@ -28,6 +28,7 @@ from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import PrecisionFigures
 from ...engine.workloads.fastest_mode import ModeChooser
 from ...presets.diagnosis.live import CeilingLookup, no_ceiling
+from ..words.redaction import REDACTION
 from .credentials import with_access
 from .run_recorder import Outcome, RunRecorder
 from .run_spec import RunSpec
@@ -57,7 +58,7 @@ async def open_run_session(
     """
     plan, csv = spec.plan, spec.outputs.csv
     async with AsyncExitStack() as stack:
-        writer = None if csv is None else stack.enter_context(CsvWriter.append(csv))
+        writer = None if csv is None else stack.enter_context(CsvWriter.append(csv, REDACTION.text))
         ceiling = None if plan.workload.is_transactional else load_ceiling(data_dir())
         mode = await _choose_mode(plan, ceiling)
         far_end = far_end or await stack.enter_async_context(open_far_end(with_access(spec.peer)))
@@ -174,6 +175,8 @@ class RunSession:
     async def __anext__(self) -> Event:
         """Return the next event, after it was written."""
         event = await anext(self._events)
+        if isinstance(event, Started):
+            REDACTION.learn_run(event)
         self._record(event)
         if isinstance(event, Ended):
             try:

@@ -8,7 +8,7 @@ datagrams.
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import UsageError
@@ -16,18 +16,21 @@ from ...engine.model.events import Expectation
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan, Settings
-from ...engine.near.connect import FarEnd, query_ends
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection, select_preset
 from ...presets.catalog import Catalog
 from ...presets.expectation import check_variant, find_expectation, limit_expectation
 from ...presets.preset import Preset
 from ...presets.sending_rate import SendingRate, choose_rate
-from ...presets.verdict import DEFAULT_PASS_PERCENT, LatencyLimit
+from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from .credentials import with_access
 
 _LOOPBACK_NIC: Final = NicInfo("lo", "loopback")
 _LOOPBACK_PRESET: Final = "loopback"
+
+if TYPE_CHECKING:
+    from ...engine.control.handshake import HandshakeResult
+    from ...engine.near.connect import FarEnd
+    from ...presets.verdict import LatencyLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Judging:
     preset: Preset | Catalog | None = None
     variant: Variant = DEFAULT_VARIANT
     pass_percent: float = DEFAULT_PASS_PERCENT
-    latency_limit: LatencyLimit | None = None
+    latency_limit: "LatencyLimit | None" = None
     why: bool = False
     is_rate_expected: bool = False
 
@@ -58,12 +61,9 @@ class Judging:
         return None if self.chosen is None else self.chosen.id
 
     def check_link_options(self) -> None:
-        """Raise UsageError for link options without a preset, PlanError for impossible ones."""
-        if self.preset is None and self.variant != DEFAULT_VARIANT:
-            words = self.variant.description
-            raise UsageError(f"link options ({words}) need a preset; give --preset auto, or a preset's id")
-        if self.chosen is not None:
-            check_variant(self.chosen, self.variant)
+        """Raise PlanError for link options without a preset, and for impossible ones."""
+        if not isinstance(self.preset, Catalog):
+            check_variant(self.preset, self.variant)
 
     def expect(self, plan: Plan, settings: Settings, *, ip_version: int | None) -> Expectation:
         """Return the rates to expect of a run of a plan while it has these settings; None is an unknown version."""
@@ -93,13 +93,14 @@ class Outputs:
     """Where the result of a run, or of a series of them, goes beside the terminal.
 
     `csv` is the file of the rows: of a run's intervals, which are appended, or of a series' runs. `report` is the
-    page of a series.
+    page of a series. `line_ns` is the time of each line about the test; None for a live line, on a terminal.
     """
 
     csv: Path | None = None
     report: Path | None = None
     as_json: bool = False
     as_json_stream: bool = False
+    line_ns: int | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for both kinds of JSON at once."""
@@ -157,55 +158,38 @@ def find_initial_preset(catalog: Catalog, preset_id: str | None, peer: Peer) -> 
     return PresetSelection(catalog.find(_LOOPBACK_PRESET) if peer.is_loopback else NO_PRESET, "")
 
 
-async def pick_preset(catalog: Catalog, peer: FarEnd, line_rate_bit_s: int | None) -> PresetSelection:
-    """Return the preset for the link to a peer, after a query of both ends' interfaces.
+async def pick_preset(catalog: Catalog, peer: "FarEnd", requested: Variant = DEFAULT_VARIANT) -> PresetSelection:
+    """Return the preset for the link to a peer with the requested options, after a query of both ends' interfaces.
 
-    Raises PeerError if the peer does not answer, and PlanError if the line rate must be given.
+    Raises PeerError if the peer does not answer, and PlanError for options that the link cannot have.
     """
     # The far end is not started yet, and will use the same interface.
     if isinstance(peer, Peer) and peer.is_loopback:
-        return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, line_rate_bit_s=line_rate_bit_s)
-    ends = await query_ends(with_access(peer) if isinstance(peer, Peer) else peer)
+        return select_preset(catalog, _LOOPBACK_NIC, _LOOPBACK_NIC, requested=requested)
+    ends = await _query_ends(peer)
     is_far_unknown = isinstance(peer, Peer) and why_unavailable(peer, Feature.FAR_HOST) is not None
-    return select_preset(
-        catalog,
-        ends.near.nic,
-        ends.far.nic,
-        line_rate_bit_s=line_rate_bit_s,
-        is_far_unknown=is_far_unknown,
-    )
+    return select_preset(catalog, ends.near.nic, ends.far.nic, requested=requested, is_far_unknown=is_far_unknown)
 
 
-async def complete_spec(spec: RunSpec, far: FarEnd) -> RunSpec:
+async def complete_spec(spec: RunSpec, far: "FarEnd") -> RunSpec:
     """Return a run with its preset and its rate of datagrams, and with notices about what was not typed.
 
-    From a catalog it takes the preset that fits the interfaces of both ends. A search has its rate already.
+    From a catalog it takes the preset that fits the interfaces of both ends, if any does; without one the run
+    measures, and a notice says why its rate is not judged. A search has its rate already.
 
     Raises:
         PeerError: The peer does not answer.
-        PlanError: The line rate must be given, the link cannot have the link options, or no rate is expected.
+        PlanError: The link cannot have the link options, or no rate is expected.
     """
-    if isinstance(spec.judging.preset, Catalog):
-        spec = _with_selection(
-            spec, await pick_preset(spec.judging.preset, far, spec.judging.variant.line_rate_bit_s)
-        )
+    judging = spec.judging
+    if isinstance(judging.preset, Catalog):
+        selection = await pick_preset(judging.preset, far, judging.variant)
+        judging = replace(judging, preset=selection.chosen, variant=selection.variant)
+        spec = replace(spec, judging=judging).with_notices(*selection.notices)
     return await _with_sending_rate(spec, far)
 
 
-def _with_selection(spec: RunSpec, selection: PresetSelection) -> RunSpec:
-    """Return a run with the preset that was selected for it, and the reason as a notice."""
-    variant = spec.judging.variant
-    adapted = selection.adapt(variant)
-    notices = [f"preset {selection.preset.id}: {selection.reason}", *selection.warnings]
-    if selection.has_line:
-        check_variant(selection.preset, adapted)
-    elif unused := replace(variant, line_rate_bit_s=None).description:  # the warnings cover the line rate
-        notices.append(f"{unused}: not used, {selection.preset.id} has no line")
-    judging = replace(spec.judging, preset=selection.preset, variant=adapted)
-    return replace(spec, judging=judging).with_notices(*notices)
-
-
-async def _with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
+async def _with_sending_rate(spec: RunSpec, far: "FarEnd") -> RunSpec:
     """Return a run of datagrams with its rate. The expected one depends on the IP version of a connection."""
     plan, rate, judging = spec.plan, spec.sending_rate, spec.judging
     if not plan.workload.is_datagram or plan.settings.searches_rate:
@@ -213,8 +197,16 @@ async def _with_sending_rate(spec: RunSpec, far: FarEnd) -> RunSpec:
     is_expected = judging.chosen is not None and (rate is None or rate == "expected")
     # A far end that is not started yet has no connection, and loopback the default version.
     is_known = is_expected and not (isinstance(far, Peer) and far.is_loopback)
-    ends = await query_ends(with_access(far) if isinstance(far, Peer) else far) if is_known else None
+    ends = await _query_ends(far) if is_known else None
     find = partial(judging.expect, plan, ip_version=None if ends is None else ends.ip_version)
     settings, notice = choose_rate(plan.settings, rate, find, judging.preset_id)
     paced = replace(spec, plan=replace(plan, settings=settings))
     return paced.with_notices(notice) if notice else paced
+
+
+async def _query_ends(far: "FarEnd") -> "HandshakeResult":
+    """Return the descriptions of both ends. The engine is imported late: the app's first frame does not need it."""
+    from ...engine.near.connect import query_ends
+    from .credentials import with_access
+
+    return await query_ends(with_access(far) if isinstance(far, Peer) else far)

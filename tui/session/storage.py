@@ -20,6 +20,7 @@ from ...engine.model.errors import (
     UsageError,
     explain_os_error,
 )
+from ..words.redaction import REDACTION
 
 if TYPE_CHECKING:
     from ...engine.results.run_log import RunLog, RunRecord
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 DATA_DIR_VARIABLE: Final = "LINKGAUGE_DATA_DIR"
 CONFIG_DIR_VARIABLE: Final = "LINKGAUGE_CONFIG_DIR"
+LAST: Final = "last"
+"""In place of the id of a run: the one that was saved last."""
 _NAMES_IN_ERROR: Final = 5
 _NEWEST: Final = 3
+_LAST: Final = "last"
 
 T = TypeVar("T")
 _NO_HOME: Final = Path(os.devnull, "no-home-directory")
@@ -192,11 +196,13 @@ def open_run_list() -> "Generator[RunLog]":
 
 
 def find_run(log: "RunLog", text: str) -> "RunRecord":
-    """Return the run of an id or of the beginning of one. Raises UsageError.
+    """Return the run of an id or of the beginning of one, or for `last` the newest run. Raises UsageError.
 
     A damaged log is not the user's mistake: it stays a RunLogError.
     """
     try:
-        return log.find(text)
+        run = log.find_newest() if text == LAST else log.find(text)
     except UnknownRun as error:
         raise UsageError(str(error)) from error
+    REDACTION.learn_document(run.peer, run.document)
+    return run

@@ -4,28 +4,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, get_args
 
-from ...engine.model.errors import PlanError, RunLogError
-from ...engine.model.events import STILL_RUNNING, Changed, Ended, Expectation, Opened, Sampled
+from ...engine.model.errors import PlanError
+from ...engine.model.events import Expectation, Started
 from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
-from ...engine.model.shell_commands import shell_command
 from ...engine.results.comparison import compare
 from ...engine.results.figure_codec import encode
-from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.run_result import RunResult, SubjectFigures
 from ...engine.results.sums.traces import PlotPoint
 from ...presets.catalog import Catalog
+from ...presets.diagnosis.evidence import LinkEvidence, link_evidence
 from ...presets.diagnosis.finding import finding_figures, read_findings
-from ...presets.diagnosis.live import LiveDiagnosis
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
+from ...presets.wire import DEFAULT_VARIANT
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
 from ..readings.live_readings import LiveReadings
 from ..words.comparison import LETTERS, changed_settings, comparison_table, identity_differences
 from ..words.table import Table
 from .run_recorder import Outcome
+from .run_replay import RunReplay
 
 VERDICT_WORDS: Final[dict[str, VerdictCode]] = {word: word for word in get_args(VerdictCode)}
 
@@ -43,7 +43,7 @@ class StoredRun:
         started, summary = self.outcome.started, self.outcome.summary
         return CockpitSnapshot(
             phase=Phase.RUNNING if self.row.is_running else Phase.DONE,
-            preset=_find_preset(catalog, self.row.preset) or catalog.find("loopback"),
+            preset=_shown_preset(catalog, self.row),
             plan=summary.plan,
             peer=_parse_peer(self.row.peer),
             near=None if started is None else started.near,
@@ -52,20 +52,45 @@ class StoredRun:
             summary=summary,
             verdict=self.outcome.verdict,
             expectation=summary.expectation,
-            peak=self._peak(catalog),
+            peak=_peak(catalog, self.row, summary.plan, started),
             findings=self.outcome.findings,
         )
 
-    def _peak(self, catalog: Catalog) -> Expectation:
-        """Return the rate to expect of many sessions, if the preset still exists."""
-        plan = self.outcome.summary.plan
-        preset = _find_preset(catalog, self.row.preset)
-        settings = plan.settings.with_changes(sessions=MAX_SESSIONS)
-        if preset is None:
-            return Expectation()
-        started = self.outcome.started
-        ip_version = None if started is None else started.ip_version
-        return find_expectation(preset, settings, plan.workload, ip_version=ip_version)
+
+def moment_snapshot(replay: RunReplay, catalog: Catalog) -> CockpitSnapshot:
+    """Return the snapshot of a run in the middle of its replay, as the cockpit had it."""
+    started, readings, diagnosis = replay.meter.started, replay.readings, replay.diagnosis
+    plan = readings.plan
+    return CockpitSnapshot(
+        phase=Phase.RUNNING,
+        preset=_shown_preset(catalog, replay.row),
+        plan=plan,
+        peer=_parse_peer(replay.row.peer),
+        near=None if started is None else started.near,
+        far=None if started is None else started.far,
+        readings=readings,
+        interim_summary=replay.meter.summary(),
+        expectation=replay.meter.expectation_for(readings.settings),
+        peak=_peak(catalog, replay.row, plan, started),
+        findings=diagnosis.current_findings,
+        windows=diagnosis.current_windows,
+    )
+
+
+def link_of(catalog: Catalog, row: RunRecord) -> LinkEvidence | None:
+    """Return the nominal link of a run's preset; None without one, or if it is gone."""
+    preset = _find_preset(catalog, row.preset)
+    return None if preset is None else link_evidence(preset, DEFAULT_VARIANT)
+
+
+def _peak(catalog: Catalog, row: RunRecord, plan: Plan, started: Started | None) -> Expectation:
+    """Return the rate to expect of many sessions, if the preset still exists."""
+    preset = _find_preset(catalog, row.preset)
+    if preset is None:
+        return Expectation()
+    settings = plan.settings.with_changes(sessions=MAX_SESSIONS)
+    ip_version = None if started is None else started.ip_version
+    return find_expectation(preset, settings, plan.workload, ip_version=ip_version)
 
 
 def read_stored_run(history: RunLog, run_id: str) -> StoredRun:
@@ -78,17 +103,14 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
 
     The verdict is the one of that time; label and note are the current ones.
     """
-    meter = Meter(has_traces=True)
-    readings, diagnosis = LiveReadings(Plan(), meter), LiveDiagnosis(meter)
-    for event in history.events(row.run_id):
-        if meter.started is None and isinstance(event, Sampled | Changed | Opened):
-            remedy = shell_command("linkgauge", "runs", "delete", row.run_id)
-            raise RunLogError(f"run {row.run_id} is damaged: its beginning is missing; `{remedy}` removes it")
-        meter.feed(event)
-        readings.log.feed(event)
-    if row.is_running and not meter.has_ended:
-        meter.feed(Ended(STILL_RUNNING))
-    meter.flush()
+    replay = RunReplay(history, row)
+    replay.go_to_end()
+    return stored_run(replay)
+
+
+def stored_run(replay: RunReplay) -> StoredRun:
+    """Return the run that a replay has gone through to its end. Raises RunLogError if its document is damaged."""
+    row, meter, readings, diagnosis = replay.row, replay.meter, replay.readings, replay.diagnosis
     summary = meter.summary()
     stored = RunResult.of(row.document)
     verdict = judge(summary, limit=read_limit(stored.latency_limit))
@@ -109,6 +131,11 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
 
 def _find_preset(catalog: Catalog, preset_id: str) -> Preset | None:
     return next((preset for preset in catalog.presets if preset.id == preset_id), None)
+
+
+def _shown_preset(catalog: Catalog, row: RunRecord) -> Preset:
+    """Return the preset of a run; loopback stands in for one that is gone."""
+    return _find_preset(catalog, row.preset) or catalog.find("loopback")
 
 
 def _parse_peer(text: str) -> Peer:

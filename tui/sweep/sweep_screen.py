@@ -31,7 +31,6 @@ from ..kit.drawing.styles import KEY, MUTED, SERIES_STYLES
 from ..kit.screens.base_screen import ActionScreen, internal_error_text
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import FeatureApp, StoredServices, app_of
-from ..kit.widgets.key_footer import KeyFooter
 from ..session.run_exports import ExportFormat
 from ..session.run_session import RunSession
 from ..words import numbers
@@ -110,8 +109,11 @@ class SweepProgress:
             (f"{sweep.group}   {numbers.sanitize(sweep.peer)}{preset}", MUTED),  # what --resume needs comes first
         )
 
-    def status(self) -> Content:
-        """Return the line with the current point and the last result, or with the reason for the stop."""
+    def status(self, key: str = "space") -> Content:
+        """Return the line with the current point and the last result, or with the reason for the stop.
+
+        `key` is the key that resumes the sweep.
+        """
         if self.problem is not None:
             return Content.assemble(("✗ ", "bold $text-error"), numbers.sanitize(self.problem))
         if self.is_running:
@@ -121,9 +123,9 @@ class SweepProgress:
         if self.failures:
             failed = numbers.quantity(len(self.failures), "point")
             return Content.assemble(
-                ("▲ ", "bold $text-warning"), f"{failed} failed; press space to run what is missing"
+                ("▲ ", "bold $text-warning"), f"{failed} failed; press {key} to run what is missing"
             )
-        return Content.assemble(("◌ ", MUTED), "Stopped. Finished runs are saved; press space to resume")
+        return Content.assemble(("◌ ", MUTED), f"Stopped. Finished runs are saved; press {key} to resume")
 
     def _running_status(self) -> Content:
         axes = self.sweep.varied_axes or ("sessions", "window_bytes")
@@ -234,7 +236,7 @@ class SweepScreen(ActionScreen):
         with ScrollableContainer(id="result"):
             for name in ("best", "failures", "map", "knees"):
                 yield Static(markup=False, id=name)
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Show the stored results, and start."""
@@ -344,7 +346,7 @@ class SweepScreen(ActionScreen):
 
     def _show_progress(self) -> None:
         self.query_one("#head", Static).update(self._progress.head())
-        self.query_one("#now", Static).update(self._progress.status())
+        self.query_one("#now", Static).update(self._progress.status(self.key_of("toggle_sweep")))
 
     def _stop_run(self) -> None:
         if self._run is not None:

@@ -136,7 +136,7 @@ class WatchScreen(ProgressScreen):
                 peer.border_title = Content("peer")
                 yield Static(id="peer-text", markup=False)
             yield WatchLog()
-        yield KeyFooter(self.SCREEN_KIND)
+        yield self.footer()
 
     def on_mount(self) -> None:
         """Follow the watch."""

@@ -1,14 +1,16 @@
 """What became of the datagrams of a UDP run: tables and sentences. Pure."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import Direction
 from ...engine.results.rate_and_loss import percent_of
-from ...engine.results.summary import CapacitySummary, DatagramSummary, LossByHost, Summary
 from . import numbers
 from .numbers import NBSP, UNKNOWN
 from .table import NAMES, Column, Table
+
+if TYPE_CHECKING:
+    from ...engine.results.summary import CapacitySummary, DatagramSummary, LossByHost, Summary
 
 _DSCP_SHIFT: Final = 2  # the upper six bits of the byte of IP are the DSCP, the others ECN (RFC 2474, RFC 3168)
 _ECN_NAMES: Final = ("no ECN", "ECT(1)", "ECT(0)", "CE")
@@ -34,7 +36,7 @@ _LOSS_COLUMNS: Final = (
 )
 
 
-def loss_table(summary: Summary) -> Table:
+def loss_table(summary: "Summary") -> Table:
     """Return what became of the datagrams: a row for each direction that had any, and the total of both."""
     return Table(
         _LOSS_COLUMNS,
@@ -55,7 +57,7 @@ def loss_table(summary: Summary) -> Table:
     )
 
 
-def delay_table(summary: Summary) -> Table:
+def delay_table(summary: "Summary") -> Table:
     """Return jitter (RFC 3550) and delay variation (RFC 5481) of each direction; a total of both means nothing."""
     return Table(
         (*_JITTER_COLUMNS, *_DELAY_COLUMNS),
@@ -90,7 +92,7 @@ def loss_percent(percent: float | None) -> str:
     return numbers.percent(percent, places, mark=100.0)
 
 
-def loss_text(datagrams: DatagramSummary) -> str:
+def loss_text(datagrams: "DatagramSummary") -> str:
     """Return the loss in words: `no loss`, `1 234 lost (0.02 %)`."""
     if datagrams.lost is None:
         return "loss unknown"
@@ -99,7 +101,7 @@ def loss_text(datagrams: DatagramSummary) -> str:
     return f"{numbers.count(datagrams.lost)} lost ({loss_percent(datagrams.lost_percent)})"
 
 
-def loss_places_text(places: LossByHost | None) -> str:
+def loss_places_text(places: "LossByHost | None") -> str:
     """Return where datagrams were lost: `network 1 222, remote host 12`; empty if none were, or if unknown."""
     if places is None:
         return ""
@@ -108,7 +110,7 @@ def loss_places_text(places: LossByHost | None) -> str:
     return ", ".join(known)
 
 
-def loss_shares_text(places: LossByHost | None) -> str:
+def loss_shares_text(places: "LossByHost | None") -> str:
     """Return the shares of the places of loss, the largest first: `network 70 %, remote 30 %`; empty if unknown."""
     if places is None:
         return ""
@@ -120,7 +122,7 @@ def loss_shares_text(places: LossByHost | None) -> str:
     return ", ".join(f"{name}{NBSP}{numbers.percent(percent_of(value, whole), 0)}" for value, name in known)
 
 
-def bursts_text(datagrams: DatagramSummary) -> str:
+def bursts_text(datagrams: "DatagramSummary") -> str:
     """Return the bursts of loss: `12 bursts of loss, the longest 5`; empty without any."""
     if not datagrams.bursts:
         return ""
@@ -128,7 +130,7 @@ def bursts_text(datagrams: DatagramSummary) -> str:
     return f"{numbers.quantity(datagrams.bursts, 'burst')} of loss{longest}"
 
 
-def reordering_text(datagrams: DatagramSummary) -> str:
+def reordering_text(datagrams: "DatagramSummary") -> str:
     """Return the reordering: `34 reordered by up to 3`; empty without any."""
     if not datagrams.reordered:
         return ""
@@ -136,7 +138,7 @@ def reordering_text(datagrams: DatagramSummary) -> str:
     return f"{numbers.count(datagrams.reordered)} reordered{extent}"
 
 
-def datagram_facts(datagrams: DatagramSummary) -> list[str]:
+def datagram_facts(datagrams: "DatagramSummary") -> list[str]:
     """Return what else is known of a direction: mode, bursts, reordering, RTT, one-way delays, type of service."""
     mode = "" if datagrams.mode is None else f"mode {datagrams.mode}"
     size = "" if datagrams.datagram_bytes is None else numbers.datagrams(datagrams.datagram_bytes)
@@ -155,7 +157,7 @@ def datagram_facts(datagrams: DatagramSummary) -> list[str]:
     )
 
 
-def capacity_text(capacity: CapacitySummary) -> str:
+def capacity_text(capacity: "CapacitySummary") -> str:
     """Return what a search has found: the best second, and the highest rate that loses no more than allowed."""
     best = (
         f"{numbers.rate(capacity.bit_s)} in the best second ({loss_percent(capacity.lost_percent)} lost, "
@@ -166,7 +168,7 @@ def capacity_text(capacity: CapacitySummary) -> str:
     return f"{best}, no rate within the loss goal" if capacity.is_complete else f"{best}; the search was cut off"
 
 
-def capacity_texts(summary: Summary) -> list[str]:
+def capacity_texts(summary: "Summary") -> list[str]:
     """Return what the search of each direction has found; nothing for a run without one."""
     rows = single_directions(summary)
     arrows = {direction: f"{numbers.arrow(direction)} " if len(rows) > 1 else "" for direction, _ in rows}
@@ -177,7 +179,7 @@ def capacity_texts(summary: Summary) -> list[str]:
     ]
 
 
-def service_text(datagrams: DatagramSummary) -> str:
+def service_text(datagrams: "DatagramSummary") -> str:
     """Return DSCP and ECN as sent and as arrived: `DSCP 46 sent, 0 arrived`; empty if they are the same."""
     sent, arrived = datagrams.sent_tos, datagrams.received_tos
     if sent is None or arrived is None or sent == arrived:
@@ -190,7 +192,7 @@ def service_text(datagrams: DatagramSummary) -> str:
     return ", ".join(parts)
 
 
-def run_losses(summary: Summary) -> list[str]:
+def run_losses(summary: "Summary") -> list[str]:
     """Return the losses of each direction in words, with their places: `→ 3 lost (0.02 %): network 3`."""
     rows = single_directions(summary)
     texts: list[str] = []
@@ -201,7 +203,7 @@ def run_losses(summary: Summary) -> list[str]:
     return texts
 
 
-def single_directions(summary: Summary) -> list[tuple[Direction, DatagramSummary]]:
+def single_directions(summary: "Summary") -> "list[tuple[Direction, DatagramSummary]]":
     """Return each direction with datagrams, without the total of both."""
     return [
         (direction, measured.datagrams)
@@ -210,7 +212,7 @@ def single_directions(summary: Summary) -> list[tuple[Direction, DatagramSummary
     ]
 
 
-def udp_text(summary: Summary) -> str:
+def udp_text(summary: "Summary") -> str:
     """Return the facts of each direction in one line: `→ 1 472-byte datagrams, mode quality, …`."""
     rows = single_directions(summary)
     texts = [", ".join(datagram_facts(datagrams)) for _, datagrams in rows]

@@ -1,12 +1,14 @@
 """The words about an end that is an iperf3: what is unknown of it, and the source of a run's figures. Pure."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, End
-from ...engine.results.summary import Summary
 from . import numbers
+
+if TYPE_CHECKING:
+    from ...engine.results.summary import Summary
 
 NOT_SEEN: Final = "not seen through iperf3"
 _WHOLE: Final = "its CPU cores, interface, buffers and windows"
@@ -24,7 +26,7 @@ def unseen_text(end: End | None) -> str:
     return "" if end is None else f"the {end.label} host is {NOT_SEEN}: {_WHOLE} are unknown"
 
 
-def source_texts(summary: Summary) -> list[str]:
+def source_texts(summary: "Summary") -> list[str]:
     """Return the source of a summary's figures for each direction; none if both ends are linkgauge's."""
     if summary.unseen_end is None:
         return []
@@ -35,7 +37,7 @@ def source_texts(summary: Summary) -> list[str]:
     ]
 
 
-def source_sentences(summary: Summary) -> list[str]:
+def source_sentences(summary: "Summary") -> list[str]:
     """Return the source of the figures and what is not seen, in sentences for a page."""
     texts = [*source_texts(summary), unseen_text(summary.unseen_end)]
     return [f"{text[:1].upper()}{text[1:]}." for text in filter(None, texts)]
@@ -58,7 +60,7 @@ def _unseen_receives(unseen: End, direction: Direction) -> bool:
     return (direction is not Direction.IN) if unseen is End.FAR else (direction is not Direction.OUT)
 
 
-def _counters(summary: Summary) -> Sequence[tuple[Direction, str, bool]]:
+def _counters(summary: "Summary") -> Sequence[tuple[Direction, str, bool]]:
     unseen = summary.unseen_end or End.FAR
     return [
         (direction, measured.counted_by, _unseen_receives(unseen, direction))

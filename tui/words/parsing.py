@@ -25,6 +25,7 @@ from ...engine.model.plan import (
 )
 from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
 from ...presets.sending_rate import RATE_WORDS, SendingRate
+from .redaction import REDACTION
 
 if TYPE_CHECKING:
     from ...engine.results.responsiveness.result import Grade
@@ -275,7 +276,9 @@ def peer(text: str) -> Peer:
     if "/" in text and not (is_ssh_address(text) or is_iperf3_address(text)):
         allowed = "give HOST, HOST:PORT, [IPv6]:PORT, ssh://HOST, iperf3://HOST or loopback"
         raise PlanError("peer", repr(text), allowed)
-    return Peer.parse(text)
+    parsed = Peer.parse(text)
+    REDACTION.learn_peer(parsed)
+    return parsed
 
 
 def sessions(text: str) -> int:

@@ -1,25 +1,27 @@
 """Latency under load, its grade, round trips a minute and the place of the queue, as text. Pure."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.plan import Direction, Plan, Settings
 from ...engine.results.responsiveness.grade import GRADE_LIMITS_MS
-from ...engine.results.responsiveness.result import (
-    GRADES,
-    Grade,
-    Latency,
-    LoadedLatency,
-    Responsiveness,
-    RoundTrips,
-    SenderQueue,
-)
-from ...presets.diagnosis.finding import Finding, FindingCode
+from ...engine.results.responsiveness.result import GRADES
 from ...presets.number_text import LOAD_NAMES
 from . import numbers
 from .table import NAMES, Column, Table
 
-QUEUE_CODES: Final[frozenset[FindingCode]] = frozenset({"no-queue", "queue-local", "queue-remote", "queue-path"})
+if TYPE_CHECKING:
+    from ...engine.results.responsiveness.result import (
+        Grade,
+        Latency,
+        LoadedLatency,
+        Responsiveness,
+        RoundTrips,
+        SenderQueue,
+    )
+    from ...presets.diagnosis.finding import Finding, FindingCode
+
+QUEUE_CODES: Final["frozenset[FindingCode]"] = frozenset({"no-queue", "queue-local", "queue-remote", "queue-path"})
 IDLE_NAME: Final = "idle"
 _LOAD_COLUMNS: Final = (
     NAMES,
@@ -66,13 +68,13 @@ def phase_change_text(plan: Plan, before: Settings, after: Settings) -> str:
     return f"{numbers.sessions(after.sessions)} each way: the rate was not steady"
 
 
-def load_table(result: Responsiveness) -> Table:
+def load_table(result: "Responsiveness") -> Table:
     """Return latency and goodput: a row for the idle link, and one for each load."""
     idle = (IDLE_NAME, *_percentiles(result.idle), *(numbers.UNKNOWN,) * 6)
     return Table(_LOAD_COLUMNS, [idle, *map(_load_row, result.loads)])
 
 
-def _load_row(load: LoadedLatency) -> tuple[str, ...]:
+def _load_row(load: "LoadedLatency") -> tuple[str, ...]:
     rises = (load.rise_ns, load.peak_rise_ns, load.one_way_rise_ns.out, load.one_way_rise_ns.in_)
     rates = (load.bit_s.out, load.bit_s.in_)
     return (
@@ -83,7 +85,7 @@ def _load_row(load: LoadedLatency) -> tuple[str, ...]:
     )
 
 
-def _percentiles(latency: Latency | None) -> tuple[str, str]:
+def _percentiles(latency: "Latency | None") -> tuple[str, str]:
     if latency is None:
         return numbers.UNKNOWN, numbers.UNKNOWN
     return numbers.latency(latency.p50_ns), numbers.latency(latency.p99_ns)
@@ -96,7 +98,7 @@ def rise(value_ns: float | None) -> str:
     return f"+0{numbers.NBSP}ms" if value_ns < _LEAST_RISE_NS else f"+{numbers.latency(value_ns)}"
 
 
-def grade_text(result: Responsiveness) -> str:
+def grade_text(result: "Responsiveness") -> str:
     """Return the grade with what it is of: `B: mean rise +41.3 ms (30 to 60 ms, limits of DSLReports)`."""
     if result.grade is None:
         return "none: too little was measured under load"
@@ -104,13 +106,13 @@ def grade_text(result: Responsiveness) -> str:
     return f"{result.grade}: {what} {rise(result.rise_ns)} ({grade_range(result.grade)}, limits of DSLReports)"
 
 
-def _graded(result: Responsiveness) -> list[LoadedLatency]:
+def _graded(result: "Responsiveness") -> "list[LoadedLatency]":
     """Return the loads that are graded: the loads of one direction, or the only load."""
     one_way = [load for load in result.loads if load.direction is not Direction.DUPLEX]
     return one_way or list(result.loads)
 
 
-def grade_range(grade: Grade) -> str:
+def grade_range(grade: "Grade") -> str:
     """Return the rises that get a grade: `under 5 ms`, `30 to 60 ms`, `400 ms or more`."""
     limits_ms = [limit_ms for _, limit_ms in GRADE_LIMITS_MS]
     at = GRADES.index(grade)
@@ -121,7 +123,7 @@ def grade_range(grade: Grade) -> str:
     return f"{limits_ms[at - 1]} to {limits_ms[at]}{numbers.NBSP}ms"
 
 
-def round_trips_text(result: RoundTrips | None) -> str:
+def round_trips_text(result: "RoundTrips | None") -> str:
     """Return the round trips a minute with their class, confidence and parts."""
     if result is None:
         return "unknown: too few probes were answered under load"
@@ -134,7 +136,7 @@ def round_trips_text(result: RoundTrips | None) -> str:
     return f"{', '.join(words)}, confidence {result.confidence} ({', '.join(parts)})"
 
 
-def result_facts(result: Responsiveness) -> list[tuple[str, str]]:
+def result_facts(result: "Responsiveness") -> list[tuple[str, str]]:
     """Return the names and the texts of what a table of loads does not have, the grade first."""
     facts = [
         ("grade", grade_text(result)),
@@ -148,14 +150,14 @@ def result_facts(result: Responsiveness) -> list[tuple[str, str]]:
     return [*facts, *(("waiting", text) for text in sender_queue_texts(result))]
 
 
-def probe_text(result: Responsiveness) -> str:
+def probe_text(result: "Responsiveness") -> str:
     """Return how latency was measured, in a sentence."""
     if result.probe == "datagram":
         return "UDP datagrams every 10 ms, echoed by the remote end"
     return "requests on a TCP connection, because UDP did not pass; latency in each direction is unknown"
 
 
-def lost_text(result: Responsiveness) -> str:
+def lost_text(result: "Responsiveness") -> str:
     """Return the share of probes that were lost under load: `load out 1.2 %`; empty if none was."""
     lost = [
         f"{load_name(load.direction)} {numbers.percent(load.lost_percent)}"
@@ -165,12 +167,12 @@ def lost_text(result: Responsiveness) -> str:
     return ", ".join(lost)
 
 
-def unsteady_text(result: Responsiveness) -> str:
+def unsteady_text(result: "Responsiveness") -> str:
     """Return which loads ended before rate and latency were steady; empty if none did."""
     return ", ".join(load_name(load.direction) for load in result.loads if not load.is_steady)
 
 
-def sender_queue_texts(result: Responsiveness) -> list[str]:
+def sender_queue_texts(result: "Responsiveness") -> list[str]:
     """Return what was queued at the senders' own interfaces under each load, if it was a millisecond or more."""
     return [
         f"{load_name(load.direction)}: {words}"
@@ -180,7 +182,7 @@ def sender_queue_texts(result: Responsiveness) -> list[str]:
     ]
 
 
-def _sender_queue_text(queue: SenderQueue) -> str:
+def _sender_queue_text(queue: "SenderQueue") -> str:
     places = (
         (queue.backlog_bytes, numbers.sanitize(queue.qdisc or "its interface")),
         (queue.driver_bytes, "its driver"),
@@ -193,19 +195,21 @@ def _sender_queue_text(queue: SenderQueue) -> str:
     return f"{where}, {' and '.join(parts)}{delay}"
 
 
-def is_queue_finding(finding: Finding) -> bool:
+def is_queue_finding(finding: "Finding") -> bool:
     """Return whether a finding says where latency under load comes from, not why the rate is low."""
     return finding.code in QUEUE_CODES
 
 
-def share_text(finding: Finding) -> str:
-    """Return what a finding explains: `93 % of the gap`, or of the rise of latency; empty if unknown."""
+def share_text(finding: "Finding") -> str:
+    """Return what a finding explains: `93 % of the gap`, or of the rise of latency; empty if that is unknown."""
+    if finding.code == "unexplained":
+        return ""
     if not is_queue_finding(finding):
         return numbers.share_of_gap(finding.share)
     return "" if finding.share is None else f"{100 * finding.share:.0f}{numbers.NBSP}% of the rise"
 
 
-def split_findings(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+def split_findings(findings: "Sequence[Finding]") -> "tuple[tuple[Finding, ...], tuple[Finding, ...]]":
     """Return the findings about the queue, and those about the rate, each in their order."""
     queue = tuple(finding for finding in findings if is_queue_finding(finding))
     return queue, tuple(finding for finding in findings if not is_queue_finding(finding))

@@ -11,10 +11,13 @@ from typing import Final
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
 from ...engine.model.plan import Direction, ResponsivenessTest, Settings
+from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.result import GRADES
 from ...engine.results.run_log import SEARCH_FIELDS, WHOLE, RunEntry, RunQuery
 from ...engine.results.run_log.run_brief import ListedLatency, ListedSettings, RunBrief
 from . import numbers, responsiveness
+from .datagram_results import loss_percent
+from .redaction import REDACTION
 
 _UNDER_LOAD: Final = "under load"
 _OF_ONE_LOAD: Final = set(ResponsivenessTest) - {ResponsivenessTest.PHASES, ResponsivenessTest.ALONGSIDE}
@@ -76,6 +79,7 @@ class RunLine:
 
 def run_line(row: RunEntry) -> RunLine:
     """Return the line of a run."""
+    REDACTION.learn_far_end(row.peer)
     figures = row.figures
     return RunLine(
         run_id=row.run_id,
@@ -142,6 +146,22 @@ def _test(figures: RunBrief) -> str:
     if changed := numbers.changed_settings(_settings_in_turn(figures)):
         return f"{workload} {changed}".strip()
     return f"{workload}{direction}{plan.sessions}"
+
+
+def test_words(figures: RunBrief) -> str:
+    """Return workload and direction of a run in words: `out`, `udp duplex`, `under load`."""
+    plan = figures.plan
+    if plan.direction is None:
+        return numbers.UNKNOWN
+    if plan.responsiveness is not None and plan.responsiveness is not ResponsivenessTest.ALONGSIDE:
+        return _UNDER_LOAD if _is_in_phases(figures) else f"{plan.direction.value} {_UNDER_LOAD}"
+    workload = numbers.sanitize(plan.workload or "")
+    return plan.direction.value if workload in {"", "stream"} else f"{workload} {plan.direction.value}"
+
+
+def loss_text(figures: RunBrief) -> str:
+    """Return the share of datagrams that a run lost; empty if it sent none."""
+    return loss_percent(figures.lost_percent) if figures.plan.workload == Workload.UDP else ""
 
 
 def _is_in_phases(figures: RunBrief) -> bool:

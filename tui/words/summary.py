@@ -1,26 +1,22 @@
 """A run's summary as text: tables of what was measured, its verdict, and what is known of the test. Pure."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...engine.model.events import STILL_RUNNING, EndText, ExpectedRate, RunEnd
 from ...engine.model.latency_histogram import LatencySummary
 from ...engine.model.plan import SECOND_NS, End, Mode, Plan
-from ...engine.results.confidence import Estimate
 from ...engine.results.rate_and_loss import percent_of
-from ...engine.results.summary import (
-    Measurement,
-    Period,
-    ProbeResult,
-    ProbeSummary,
-    Summary,
-    TcpSummary,
-)
-from ...presets.verdict import Verdict, VerdictCode, judge_period
+from ...presets.verdict import judge_period
 from . import numbers
 from .datagram_results import capacity_texts, delay_table, loss_table, run_losses, udp_text
 from .responsiveness import phases_text
 from .table import NAMES, Column, Table
+
+if TYPE_CHECKING:
+    from ...engine.results.confidence import Estimate
+    from ...engine.results.summary import Measurement, Period, ProbeResult, ProbeSummary, Summary, TcpSummary
+    from ...presets.verdict import Verdict, VerdictCode
 
 _LATENCY_COLUMNS: Final = (
     Column("min", rank=3),
@@ -36,25 +32,25 @@ _LATENCY_COLUMNS: Final = (
 class Headline:
     """The first line of a result: the verdict with its mark, or what broke the run off, and a sentence."""
 
-    word: VerdictCode
+    word: "VerdictCode"
     mark: str
     text: str
     is_regular: bool
 
 
-def headline(summary: Summary, verdict: Verdict) -> Headline:
+def headline(summary: "Summary", verdict: "Verdict") -> Headline:
     """Return the verdict; for a run that broke off, the reason in its place."""
     is_regular = not summary.end.reason.is_fault
     mark = numbers.verdict(verdict.word) if is_regular else f"✗ {numbers.reason(summary.end.reason).upper()}"
     return Headline(verdict.word, mark, verdict_sentence(verdict), is_regular)
 
 
-def verdict_sentence(verdict: Verdict) -> str:
+def verdict_sentence(verdict: "Verdict") -> str:
     """Return the verdict's text without its leading word, which is printed separately."""
     return numbers.sanitize(verdict.explanation)
 
 
-def plan_text(summary: Summary) -> str:
+def plan_text(summary: "Summary") -> str:
     """Return the requested test in one phrase: `stream, out, 1 session, window auto, 10 s`."""
     plan = summary.plan
     if plan.has_phases:
@@ -70,7 +66,7 @@ def plan_text(summary: Summary) -> str:
     return ", ".join(words) + (f"; changed during the test: {changed}" if changed else "")
 
 
-def warmup_text(summary: Summary) -> str:
+def warmup_text(summary: "Summary") -> str:
     """Return the warm-up; for an automatic one, the time until the rates settled."""
     if not summary.plan.warmup_auto:
         return numbers.duration(summary.plan.effective_warmup_ns)
@@ -88,7 +84,7 @@ def end_words(end: RunEnd) -> str:
     return detail if detail.startswith(reason) else f"{reason}: {detail}".removesuffix(": ")
 
 
-def measured_tables(summary: Summary, pass_percent: float) -> list[Table]:
+def measured_tables(summary: "Summary", pass_percent: float) -> list[Table]:
     """Return the tables of what a run measured, latency under load apart; none if it measured nothing.
 
     A share just below `pass_percent` is cut rather than rounded, so that it looks short.
@@ -109,7 +105,7 @@ def measured_tables(summary: Summary, pass_percent: float) -> list[Table]:
     return [*tables, cpu_table(summary)]
 
 
-def rate_table(summary: Summary, pass_percent: float) -> Table:
+def rate_table(summary: "Summary", pass_percent: float) -> Table:
     """Return the goodput and its share of the expected rate: a row for each direction, and the total of both."""
     scale = rate_scale(summary)
     columns = (
@@ -140,12 +136,12 @@ def rate_table(summary: Summary, pass_percent: float) -> Table:
     return Table(columns, rows)
 
 
-def rate_scale(summary: Summary) -> numbers.RateScale:
+def rate_scale(summary: "Summary") -> numbers.RateScale:
     """Return the scale of a run's rates: Mb/s, or kb/s if all are below 1 Mb/s."""
     return numbers.table_scale(max((measured.bit_s for _, measured in summary.measurements), default=0.0))
 
 
-def transaction_table(summary: Summary) -> Table:
+def transaction_table(summary: "Summary") -> Table:
     """Return transactions a second and their latency: percentiles are of all transactions, not of a mean."""
     return Table(
         (NAMES, Column("trans/s"), *_LATENCY_COLUMNS),
@@ -161,20 +157,20 @@ def transaction_table(summary: Summary) -> Table:
     )
 
 
-def probe_table(probe: ProbeSummary) -> Table:
+def probe_table(probe: "ProbeSummary") -> Table:
     """Return the probe's latency before payload flowed and under load: the difference is the queues of the load."""
     columns = (NAMES, *_LATENCY_COLUMNS, Column("tcp rtt", rank=2), Column("probes", rank=1))
     return Table(columns, [("idle", *_probe_cells(probe.idle)), ("loaded", *_probe_cells(probe.loaded))])
 
 
-def _probe_cells(result: ProbeResult | None) -> tuple[str, ...]:
+def _probe_cells(result: "ProbeResult | None") -> tuple[str, ...]:
     if result is None:
         return (*_latency_cells(None), numbers.UNKNOWN, numbers.UNKNOWN)
     count = f"{numbers.count(result.transactions)} in {result.span_ns / SECOND_NS:.1f}{numbers.NBSP}s"
     return (*_latency_cells(result.latency), numbers.round_trip(result.rtt_us), count)
 
 
-def period_table(summary: Summary, pass_percent: float) -> Table:
+def period_table(summary: "Summary", pass_percent: float) -> Table:
     """Return a row for each period of constant settings: its rates, and its verdict under them."""
     columns = (
         Column(is_text=True, wraps=True),
@@ -202,7 +198,7 @@ def period_table(summary: Summary, pass_percent: float) -> Table:
     return Table(columns, rows)
 
 
-def period_averages(summary: Summary, pass_percent: float, *, is_over: bool) -> list[tuple[str, str, str]]:
+def period_averages(summary: "Summary", pass_percent: float, *, is_over: bool) -> list[tuple[str, str, str]]:
     """Return the rate, the verdict and the settings of each period in which something was measured.
 
     The verdict is empty if no rate is expected. Until the run is over, it is the share of the expected rate.
@@ -226,7 +222,7 @@ def period_averages(summary: Summary, pass_percent: float, *, is_over: bool) -> 
     return averages
 
 
-def period_bit_s(period: Period) -> float | None:
+def period_bit_s(period: "Period") -> float | None:
     """Return the rate of a period, both directions together; None while nothing is measured."""
     directions = (period.measured.out, period.measured.in_)
     rates = [measured.bit_s for measured in directions if measured is not None and measured.span_ns > 0]
@@ -238,7 +234,7 @@ def response_bits_of(plan: Plan) -> int | None:
     return None if plan.workload.is_bulk else plan.transaction_sizes[1] * 8
 
 
-def _period_verdict(period: Period, pass_percent: float) -> str:
+def _period_verdict(period: "Period", pass_percent: float) -> str:
     """Return a period's verdict with its percentage: `✓ PASS 99.2 %`; a dash without one."""
     verdict = judge_period(period, pass_percent)
     if verdict.percent is None:
@@ -246,7 +242,7 @@ def _period_verdict(period: Period, pass_percent: float) -> str:
     return f"{numbers.verdict(verdict.word)} {numbers.percent(verdict.percent, mark=pass_percent)}"
 
 
-def cpu_table(summary: Summary) -> Table:
+def cpu_table(summary: "Summary") -> Table:
     """Return the CPU time of both ends: host, busiest core, linkgauge's processes, and the cost of the payload."""
     is_bulk = summary.plan.workload.is_bulk
     columns = (
@@ -278,7 +274,7 @@ def progress_text(percent: float | None) -> str:
     return f"now {numbers.percent(percent)} of the expected rate"
 
 
-def findings_period(summary: Summary) -> str:
+def findings_period(summary: "Summary") -> str:
     """Return which part of a run its findings are about: `last period` after a change of settings, else nothing.
 
     The findings of a responsiveness test are about its whole run.
@@ -288,7 +284,7 @@ def findings_period(summary: Summary) -> str:
     return "last period" if len(summary.periods) > 1 else ""
 
 
-def run_facts(summary: Summary) -> list[str]:
+def run_facts(summary: "Summary") -> list[str]:
     """Return the amount of payload, the reason for the end, and the known values of TCP or of datagrams."""
     amount = [] if summary.measured.total is None else [numbers.payload(summary.payload_bytes)]
     if summary.plan.workload.is_datagram:
@@ -305,7 +301,7 @@ def run_facts(summary: Summary) -> list[str]:
     return list(filter(None, words))
 
 
-def tcp_text(summary: Summary) -> str:
+def tcp_text(summary: "Summary") -> str:
     """Return the known values of TCP in one line, the mode and the granted windows last."""
     tcp = summary.tcp
     granted = (tcp.window_granted_near_bytes, tcp.window_granted_far_bytes)
@@ -315,7 +311,7 @@ def tcp_text(summary: Summary) -> str:
     return ", ".join(filter(None, (*_tcp_words(tcp), congestion, mode_text(summary), windows)))
 
 
-def transfer_text(summary: Summary) -> str:
+def transfer_text(summary: "Summary") -> str:
     """Return the three metrics of RFC 6349 in one line, if they are known; empty without any."""
     ratio, efficiency = summary.transfer_time_ratio, summary.efficiency_percent
     delay_us, delay_percent = summary.buffer_delay_us, summary.buffer_delay_percent
@@ -330,7 +326,7 @@ def transfer_text(summary: Summary) -> str:
     return ", ".join(words)
 
 
-def other_tests_text(summary: Summary) -> str:
+def other_tests_text(summary: "Summary") -> str:
     """Return what other tests of the endpoint carried meanwhile; empty without any, or if it does not tell."""
     others = summary.others
     if others is None or not others.most_tests:
@@ -342,7 +338,7 @@ def other_tests_text(summary: Summary) -> str:
     return f"at most {counts} on this endpoint; it {rates} in {them} on average"
 
 
-def mode_text(summary: Summary, *, is_short: bool = False) -> str:
+def mode_text(summary: "Summary", *, is_short: bool = False) -> str:
     """Return how payload moved, and why, if the user did not choose it; empty if it is unknown."""
     mode = summary.tcp.mode
     if mode is None or summary.plan.mode is not None:
@@ -351,7 +347,7 @@ def mode_text(summary: Summary, *, is_short: bool = False) -> str:
     return f"{mode} (automatic{reason})"
 
 
-def _tcp_words(tcp: TcpSummary) -> list[str]:
+def _tcp_words(tcp: "TcpSummary") -> list[str]:
     words = ["retransmits unknown" if tcp.retransmits is None else numbers.quantity(tcp.retransmits, "retransmit")]
     if tcp.rtt_us is not None:
         words.append(f"median RTT {numbers.round_trip(tcp.rtt_us)}")
@@ -367,7 +363,7 @@ def _latency_cells(latency: LatencySummary | None) -> tuple[str, ...]:
     return tuple(map(numbers.latency, values))
 
 
-def margin_cell(estimate: Estimate | None) -> str:
+def margin_cell(estimate: "Estimate | None") -> str:
     """Return half of a rate's 95 % interval in percent of the rate, for a column headed with ±; or a dash."""
     margin = numbers.margin_of_error(None if estimate is None else estimate.half_width_percent)
     return margin.removeprefix("±") or numbers.UNKNOWN
@@ -379,7 +375,7 @@ def share_cell(bit_s: float | None, expected: ExpectedRate | None, pass_percent:
     return numbers.UNKNOWN if share is None else numbers.percent(share, mark=pass_percent)
 
 
-def _rate_and_margin(measured: Measurement | None) -> tuple[str, str]:
+def _rate_and_margin(measured: "Measurement | None") -> tuple[str, str]:
     if measured is None:
         return numbers.UNKNOWN, numbers.UNKNOWN
     return numbers.mbit(measured.bit_s), margin_cell(measured.estimate)

@@ -1,8 +1,8 @@
 """The brief of a run: what a list shows of its document, in columns of its own.
 
-A brief has the plan, the settings in turn, the rates, and the figures of latency under load. A document takes some
-kilobytes and a tenth of a millisecond, so that a list cannot read each. Runs of an older linkgauge get their briefs
-in pieces (`add_briefs`).
+A brief has the plan, the settings in turn, the rates, the loss, and the figures of latency under load. A document
+takes some kilobytes and a tenth of a millisecond, so that a list cannot read each. Runs of an older linkgauge get
+their briefs in pieces (`add_briefs`).
 """
 
 import json
@@ -76,6 +76,7 @@ class RunBrief:
     mbit_s: float | None = figure(at="measured.total.mbit_s", omitted=True)
     transactions_s: float | None = figure(at="measured.total.transactions_s", omitted=True)
     percent: float | None = figure(at="measured.total.percent_of_expected", omitted=True)
+    lost_percent: float | None = figure(at="measured.total.udp.lost_percent", omitted=True)
 
     @classmethod
     def of(cls, document: object) -> Self:
@@ -97,8 +98,8 @@ def read_brief(row: tuple[Any, ...]) -> RunBrief:
     """Return the brief of the values of BRIEF_COLUMNS."""
     brief, *rates = row
     found = RunBrief.of(load_document(brief))
-    known = (rate if is_number(rate) else None for rate in rates)
-    return RunBrief(found.plan, found.stretches, found.responsiveness, *known)
+    mbit_s, transactions_s, percent = (rate if is_number(rate) else None for rate in rates)
+    return replace(found, mbit_s=mbit_s, transactions_s=transactions_s, percent=percent)
 
 
 def load_document(text: object) -> dict[str, Any] | None:

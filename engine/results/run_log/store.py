@@ -267,6 +267,13 @@ class RunLog:
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise UnknownRun(f"there is no run {printable!r}; {hint}`linkgauge runs list` shows them")
 
+    def find_newest(self) -> RunRecord:
+        """Return the run that was saved last. Raises UnknownRun if there is none."""
+        newest = self._rows("ORDER BY number DESC LIMIT 1")
+        if not newest:
+            raise UnknownRun("no run is saved yet; `linkgauge run HOST` saves one")
+        return newest[0]
+
     def find_entries(self, beginning: str, limit: int) -> list[RunEntry]:
         """Return the runs whose id begins so, the newest first; at most `limit`."""
 

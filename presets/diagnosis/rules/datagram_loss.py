@@ -199,8 +199,9 @@ def _needed_buffer_bytes(view: FlowView) -> int:
 
 def _backlog(lost: _Part) -> Finding:
     end, is_or_was = lost.view.receiver, lost.tense("is", "was")
-    text = f"A core of {end_name(end.end)} {is_or_was} too slow for packets: the queue before it {is_or_was} full."
-    return lost.find("backlog-full", text, lost.numbers, remedies.Remedy(remedies.lengthen_backlog(end)), end)
+    text = f"A CPU core of {end_name(end.end)} {is_or_was} too slow for its packets."
+    numbers = f"{lost.numbers}; the queue before that core {is_or_was} full"
+    return lost.find("backlog-full", text, numbers, remedies.Remedy(remedies.lengthen_backlog(end)), end)
 
 
 def _receive_nic(lost: _Part) -> Finding:
@@ -243,16 +244,17 @@ def _network(lost: _Part) -> Finding:
     """Return the finding about losses outside both hosts, by their pattern."""
     datagrams, bursts = lost.datagrams, f"{lost.numbers}{_describe_bursts(lost.datagrams)}"
     slower = remedies.lower_rate(lost.view.flow.bit_s)
-    are, is_or_was = lost.tense("are", "were"), lost.tense("is", "was")
+    are = lost.tense("are", "were")
     if datagrams.pattern == "bursts":
-        text = f"Datagrams {are} lost in bursts on the path: a short queue or a policer {is_or_was} full at times."
+        overflows = lost.tense("overflows", "overflowed")
+        text = f"Datagrams {are} lost in bursts on the path: a short queue or a policer {overflows}."
         below = f"linkgauge … {slower}, to stay below its rate"
         look = f"{below}; then look for policers and queue drops at switches and routers"
         return lost.find("loss-bursts", text, bursts, remedies.Remedy(look, slower))
     if datagrams.pattern == "periodic":
         period = datagrams.period_ns
-        every = "at regular distances" if period is None else f"every {format_time(period / 1e3)}"
-        text = f"Datagrams {are} lost {every} on the path: the cause is regular."
+        text = f"Datagrams {are} lost at regular intervals on the path: the cause is regular."
+        bursts += "" if period is None else f"; a loss every {format_time(period / 1e3)}"
         look = "look for what happens so often: a policer, a scan of a wireless interface, a table that is aged out"
         return lost.find("loss-periodic", text, bursts, remedies.Remedy(look))
     chance = " one by one" if datagrams.pattern == "random" else ""

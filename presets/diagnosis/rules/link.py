@@ -80,12 +80,13 @@ def _segments(view: FlowView) -> Iterator[Finding]:
     small = [end for end in (view.sender, view.receiver) if end.mtu_bytes not in {None, link.mtu_bytes}]
     if small:
         end = min(small, key=lambda each: each.mtu_bytes or 0)
+        size = "smaller" if (end.mtu_bytes or 0) < link.mtu_bytes else "larger"
         yield Finding(
             "mtu-mismatch",
             share,
             0.95,
-            f"{nic_name(end)} has MTU {end.mtu_bytes}, but the link has {link.mtu_bytes}.",
-            evidence,
+            f"{nic_name(end)} has a {size} MTU than the link.",
+            f"MTU {end.mtu_bytes} instead of {link.mtu_bytes}; {evidence}",
             remedies.set_mtu(end, link.mtu_bytes),
             end.end,
         )
@@ -112,8 +113,8 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
             "timestamps-on",
             share,
             0.95,
-            "TCP timestamps take 12 bytes of each packet, and the preset has none.",
-            f"they take {format_rate(missing)}",
+            "TCP timestamps take room in each packet, and the preset has none.",
+            f"they take {format_bytes(_TIMESTAMPS_BYTES)} of each packet, {format_rate(missing)} in all",
             "linkgauge … --timestamps, to compare with a link that has them",
         )
     elif link.timestamps and not flow.timestamps:
@@ -123,8 +124,9 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
             "timestamps-off",
             view.budget.take("network", limit=0.2),
             0.5,
-            "TCP timestamps (RFC 7323) are off, and the preset has them.",
-            "without them TCP measures the round trip once per window, and recovers from loss more slowly",
+            "TCP timestamps are off, and the preset has them.",
+            "without them (RFC 7323) TCP measures the round trip once per window, and recovers from loss "
+            "more slowly",
             remedies.enable_tcp_option(end, "timestamps"),
             end.end if off else None,
         )
@@ -144,8 +146,9 @@ def find_nic_limits(view: FlowView) -> Iterator[Finding]:
                 "nic-speed",
                 view.budget.take("network", "buffer", "starved", limit=_share_of_gap(view, missing)),
                 0.95,
-                f"{nic_name(end)} runs at {format_rate(line)} instead of {format_rate(expected)}.",
-                f"line rate {format_rate(line)}, duplex {nic.duplex or 'unknown'}",
+                f"{nic_name(end)} runs at a lower speed than the link should.",
+                f"line rate {format_rate(line)} instead of {format_rate(expected)}, "
+                f"duplex {nic.duplex or 'unknown'}",
                 f"{remedies.show_nic(end)}; check cable and switch port; or: {remedies.negotiate(end)}",
                 end.end,
             )

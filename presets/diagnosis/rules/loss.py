@@ -162,9 +162,9 @@ def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
         "policer",
         share,
         0.8,
-        f"A policer on the path {evidence.tense('drops', 'dropped')} what {evidence.tense('exceeds', 'exceeded')} "
-        f"about {format_rate(flow.bit_s)}.",
-        f"{loss_text}; {sign}, and {queue} {evidence.tense('builds', 'built up')}: "
+        f"A policer on the path {evidence.tense('drops', 'dropped')} all packets above its rate.",
+        f"it {evidence.tense('lets', 'let')} about {format_rate(flow.bit_s)} pass; {loss_text}; "
+        f"{sign}, and {queue} {evidence.tense('builds', 'built up')}: "
         f"round trip {format_time(flow.rtt_us or 0)}, at best {format_time(flow.min_rtt_us or 0)}",
         remedies.shape_below(view.sender, flow, slower),
         trial=slower,

@@ -272,16 +272,17 @@ def _full_core(view: FlowView, end: EndEvidence, share: float) -> Finding:
     evidence, packets = view.evidence, _core_of_packets(view, end)
     is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
     where: End | None = end.end
+    load = describe_core_load(view.evidence, end, view.evidence.cores_of(end.end))
     if packets is None or is_worker_full or not evidence.workload.is_bulk:
         text, remedy = _explain_full_core(view, end)
     else:
-        core = f"{end.end.label} core {packets}"
+        core = f"one CPU core of {end_name(end.end)}"
         if evidence.shares_cores:
-            core, where = f"core {packets}, which both ends share", None
+            core, where = "one CPU core, which both ends share", None
         fill, handles = evidence.tense("fill", "filled"), evidence.tense("handles", "handled")
-        text, remedy = f"Packets {fill} {core}: the kernel {handles} all of them there.", _use_more_cores(view, end)
+        text, remedy = f"Packets {fill} {core}.", _use_more_cores(view, end)
+        load = f"the kernel {handles} all of them on core {packets}; {load}"
     others = other_processes(view, end)
-    load = describe_core_load(view.evidence, end, view.evidence.cores_of(end.end))
     cores = format_quantity(len(end.cores), "core")
     numbers = f"{load}; other processes used {others:.1f} of {cores}"
     confidence = 0.6 if view.flow.busy is None else 0.9
@@ -294,11 +295,10 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, remedies.
     """Return the text and the remedy for a full core: the processes' own CPU times show what fills it."""
     evidence = view.evidence
     hottest = hottest_core(end, evidence.cores_of(end.end))
-    number, load = hottest if hottest is not None else (0, None)
-    is_full = load is not None and load.busy >= FULL
+    is_full = hottest is not None and hottest[1].busy >= FULL
     is_worker_full = (end.busiest_worker or 0.0) >= _FULL_WORKER
     is_or_was = evidence.tense("is", "was")
-    subject = f"{end.end.label.capitalize()} CPU core {number} {is_or_was} saturated"
+    subject = f"A {end.end.label} CPU core {is_or_was} saturated"
     if not is_full:  # the kernel moves a worker between cores
         subject = f"The {end.end.label} worker {evidence.tense('needs', 'needed')} more than a core"
     if not is_worker_full and other_processes(view, end) >= _MIN_OTHERS and _is_crowded_out(end):
@@ -317,7 +317,7 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, remedies.
             trial = Trial(sessions=len(end.cores))
             remedy = remedies.Remedy(f"linkgauge … {trial}, for all cores", trial)
         share = evidence.tense("share", "shared")
-        return f"CPU core {number} {is_or_was} saturated: both ends of the transactions {share} it.", remedy
+        return f"A CPU core {is_or_was} saturated: both ends of the transactions {share} it.", remedy
     if is_worker_full:
         which = "one session" if evidence.sessions == 1 else "the sessions of one worker"
         return f"{subject}; {which} can use one core.", _use_more_cores(view, end)

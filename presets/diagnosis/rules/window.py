@@ -67,7 +67,7 @@ def find_remaining_window_limits(view: FlowView) -> Iterator[Finding]:
             yield replace(
                 _requested_window(view, window, share),
                 confidence=0.6,
-                text=f"The window of {_bytes(window.limit_bytes)} {is_full}{where if view.has_queue else '.'}",
+                text=f"The window {is_full}{where if view.has_queue else '.'}",
             )
         return
     if (share := view.budget.take("receiver")) >= MIN_SHARE and not _is_seldom_full(view):
@@ -156,9 +156,9 @@ def _fixed_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
         "window-clamped",
         share,
         0.85,
-        f"The receive window of {end_name(end.end)} {view.evidence.tense('does', 'did')} not grow, "
-        "though its program reads all that arrives.",
-        f"it stayed at {_bytes(bound.limit_bytes)}, and its kernel's own limit is "
+        f"The receive window of {end_name(end.end)} {view.evidence.tense('does', 'did')} not grow.",
+        f"it stayed at {_bytes(bound.limit_bytes)} though its program reads all that arrives, and its kernel's "
+        "own limit is "
         f"{_bytes(end.tcp and end.tcp.tcp_rmem_max_bytes)}; {_describe(view, bound)}",
         remedies.let_window_grow(end, (flow.receive_buffer_bytes or 0) >= 4 * bound.limit_bytes),
         end.end,
@@ -173,8 +173,8 @@ def _requested_window(view: FlowView, bound: WindowBound, share: float) -> Findi
         "window-below-bdp",
         share,
         0.95,
-        f"The window of {_bytes(bound.limit_bytes)} is smaller than bandwidth x delay.",
-        _describe(view, bound),
+        "The window is smaller than bandwidth x delay.",
+        f"a window of {_bytes(bound.limit_bytes)}: {_describe(view, bound)}",
         f"linkgauge … {larger}, or {auto}{first}" if is_larger else f"linkgauge … {auto}",
         trial=larger if is_larger and not first else auto,
     )
@@ -189,9 +189,9 @@ def _clamped_window(view: FlowView, bound: WindowBound, share: float) -> Finding
         "window-clamped",
         share,
         0.9,
-        f"The {end.end.label} kernel {view.evidence.tense('grants', 'granted')} only {_bytes(bound.limit_bytes)} "
-        f"of the requested {_bytes(requested)}.",
-        f"{sysctl} is {_bytes(limit)}; {_describe(view, bound)}",
+        f"The {end.end.label} kernel {view.evidence.tense('grants', 'granted')} less than the requested window.",
+        f"{_bytes(bound.limit_bytes)} of the requested {_bytes(requested)}; {sysctl} is {_bytes(limit)}; "
+        f"{_describe(view, bound)}",
         remedies.raise_buffer_limit(end, size, is_sender=bound.is_sender),
         end.end,
     )
@@ -219,8 +219,8 @@ def _unscaled_window(view: FlowView, bound: WindowBound, share: float) -> Findin
         "window-scaling-off",
         share,
         0.95,
-        "TCP window scaling (RFC 7323) is off: no window can exceed 64 KiB.",
-        _describe(view, bound),
+        "TCP window scaling is off: the window cannot grow.",
+        f"without it (RFC 7323) no window can exceed 64 KiB; {_describe(view, bound)}",
         remedies.enable_tcp_option(end, "window_scaling")
         + ("" if off else "; if it is on, look for a firewall on the path"),
         end.end if off else None,

@@ -110,6 +110,25 @@ def test_a_virtual_interface_has_its_kind_mtu_offloads_and_queue_but_no_line_rat
     assert nic["qdisc"] == json.loads(_ip("-n", namespace, "-j", "link", "show", "left"))[0]["qdisc"]
 
 
+@pytest.mark.parametrize("kind", ["bridge", "vlan", "macvlan"])
+def test_an_interface_on_a_virtual_one_has_no_line_rate_either(namespace: str, kind: str) -> None:
+    """Its driver reports what the one below does: a veth's 10 Gb/s, which no line has."""
+    add_pair(namespace, address=("10.77.1.1/24",))
+    options = {"bridge": (), "vlan": ("id", "7"), "macvlan": ()}[kind]
+    on = [] if kind == "bridge" else ["link", "left"]
+    try:
+        _ip("-n", namespace, "link", "add", "name", "top0", *on, "type", kind, *options)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"this kernel makes no {kind}: {error.stderr.strip()}")
+    if kind == "bridge":
+        _ip("-n", namespace, "link", "set", "left", "master", "top0")
+    _ip("-n", namespace, "address", "add", "10.77.0.1/24", "dev", "top0")
+    _ip("-n", namespace, "link", "set", "top0", "up")
+    nic = _read_in(namespace, "10.77.0.1", "10.77.0.2")
+    assert nic is not None
+    assert (nic["name"], nic["kind"], nic["line_rate_bit_s"]) == ("top0", kind, None)
+
+
 def test_an_offload_that_is_switched_off_is_read_as_off(namespace: str) -> None:
     """Switched by ioctl, for ethtool itself is on few machines."""
     add_pair(namespace)
@@ -146,6 +165,18 @@ def test_rate_and_duplex_are_what_the_driver_says(namespace: str) -> None:
     )
     answer = _ip("netns", "exec", namespace, sys.executable, "-c", code)
     assert answer.split() == ["10000000000", "full", "None", "None"]
+
+
+def test_this_hosts_interfaces_are_those_with_a_lasting_address(namespace: str) -> None:
+    """Loopback and an interface without an address are none that a link could begin at."""
+    add_pair(namespace, "mtu", "9000")
+    _ip("-n", namespace, "link", "add", "spare", "type", "veth", "peer", "name", "other")
+    code = (
+        "from linkgauge.engine.host.nic import read_own_nics;"
+        "print([(nic.name, nic.mtu_bytes) for nic in read_own_nics()])"
+    )
+    answer = _ip("netns", "exec", namespace, sys.executable, "-c", code)
+    assert answer.strip() == "[('left', 9000)]"
 
 
 def test_a_link_local_address_is_of_the_interface_that_it_names() -> None:

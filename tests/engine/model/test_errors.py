@@ -102,8 +102,8 @@ def test_a_missing_package_is_named_with_the_command_that_installs_its_extra() -
 @pytest.mark.parametrize(
     ("prefix", "command"),
     [
-        ("/home/me/.local/share/pipx/venvs/linkgauge", "pipx install --force 'linkgauge[mesh]'"),
-        ("/home/me/.local/share/uv/tools/linkgauge", "uv tool install 'linkgauge[mesh]'"),
+        ("/home/me/.local/share/pipx/venvs/linkgauge", f"pipx install --force '{ROOT}[mesh]'"),
+        ("/home/me/.local/share/uv/tools/linkgauge", f"uv tool install --force '{ROOT}[mesh]'"),
         (sys.prefix, f"{sys.executable} -m pip install -e '{ROOT}[mesh]'"),  # a clone, as that of these tests
     ],
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import WorkerError
 from linkgauge.engine.model.events import Event, Reason, Sampled
 from linkgauge.engine.model.peer import Peer
@@ -53,6 +55,16 @@ async def test_both_ends_of_a_process_share_one_fork_server(far_end: Peer, recor
         assert seen == {tuple(fork_servers_of(ME))}
         assert len(fork_servers_of(ME)) == 1
         await until_no_workers()
+
+
+async def test_an_endpoint_that_is_closed_twice_returns_one_lease() -> None:
+    """The others keep their fork server."""
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease():
+        await until(lambda: fork_servers_of(ME))
+        servers = fork_servers_of(ME)
+        async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
+            await endpoint.__aexit__()
+        assert fork_servers_of(ME) == servers
 
 
 async def test_a_fork_server_without_requests_ends_with_its_lease() -> None:

@@ -1,5 +1,6 @@
 """Evidence of runs over a 1 Gb link, for tests of rules."""
 
+import re
 from dataclasses import fields, replace
 from typing import Any
 
@@ -25,6 +26,7 @@ FULL = (CoreLoad(0.2, 0.6, 0.19, 0.0), *IDLE[1:])
 TCP = TcpSysctls(212_992, 212_992, 6_291_456, 4_194_304, window_scaling=True, timestamps=True, congestion="cubic")
 LINK = link_evidence(load_catalog().find("gbe-fd-1500"), DEFAULT_VARIANT)
 WANTED_BIT_S = 948e6
+NUMBER = re.compile(r"(?<![\w-])\d")  # a digit in a name, as in eth0 or iperf3, is none
 
 
 def end(of: End, **more: Any) -> EndEvidence:
@@ -75,9 +77,19 @@ def run(
     )
 
 
+def check_sentences(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return the findings; each begins with a short sentence without a number, and its evidence has the numbers."""
+    for finding in findings:
+        assert len(finding.text.split()) <= 15, finding
+        assert NUMBER.search(finding.text) is None, finding
+        assert finding.text.endswith("."), finding
+        assert ". " not in finding.text, finding
+    return findings
+
+
 def first(evidence: Evidence) -> Finding:
     """Return the first finding."""
-    return diagnose(evidence)[0]
+    return check_sentences(diagnose(evidence))[0]
 
 
 def unseen(evidence: Evidence, process: float | None = None) -> Evidence:

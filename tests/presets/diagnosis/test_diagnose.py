@@ -39,6 +39,7 @@ from .evidence_cases import (
     NIC,
     TCP,
     WANTED_BIT_S,
+    check_sentences,
     end,
     first,
     run,
@@ -131,7 +132,7 @@ def test_a_recorded_case_of_the_grid_is_explained_by_its_cause(case: dict[str, A
     findings = diagnose(evidence)
     assert findings[0].code in case["wanted"]
     assert case["at"] in {None, findings[0].end}
-    assert findings[0].text.startswith("Packets filled core") is ("filters" in case["title"])
+    assert findings[0].text.startswith("Packets filled one CPU core") is ("filters" in case["title"])
     check_claims(evidence, findings)
     check_advice(evidence, findings)
 
@@ -150,7 +151,10 @@ def mirrored(evidence: Evidence) -> Evidence:
 def test_recorded_cases_keep_the_rules_of_findings_with_every_workload(
     workload: Workload, *, is_mirrored: bool
 ) -> None:
-    """Shares add up to at most 1, claims hold, and remedies name only what the run takes and does not have."""
+    """Shares add up to at most 1, claims hold, and remedies name only what the run takes and does not have.
+
+    Each finding begins with a short sentence without a number.
+    """
     scenarios = [tomllib.loads(path.read_text(encoding="utf-8")) for path in SCENARIOS]
     for case in [*RECORDED, *scenarios]:
         evidence = decode(Evidence, case["evidence"])
@@ -162,6 +166,7 @@ def test_recorded_cases_keep_the_rules_of_findings_with_every_workload(
             findings = diagnose(other)
             check_claims(other, findings)
             check_advice(other, findings)
+            check_sentences(findings)
             assert sum(each_finding.share or 0.0 for each_finding in findings) <= 1.001, findings
 
 
@@ -406,7 +411,7 @@ COUNTS = st.none() | st.integers(0, 2**62)
 )
 def test_any_evidence_has_findings_with_sensible_shares(evidence: Evidence) -> None:
     """Never an exception; shares from 0 to 1, in their order, and together at most 1."""
-    findings = diagnose(evidence)
+    findings = check_sentences(diagnose(evidence))
     assert findings
     ranks = [each_finding.rank for each_finding in findings]
     assert ranks == sorted(ranks, reverse=True)

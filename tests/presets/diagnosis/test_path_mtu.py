@@ -9,7 +9,7 @@ from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.path_mtu import name_path_mtu
 
-from .evidence_cases import run
+from .evidence_cases import check_sentences, run
 
 WHOLE = DirectionMtu(Direction.OUT, 1_500, 1_500, MtuBound.INTERFACE)
 SMALL = Finding("mss-small", 0.4, 0.85, "The path clamps the MSS.", "segments of 1348 bytes", "look for a tunnel")
@@ -26,10 +26,12 @@ def test_a_router_that_refuses_is_the_cause_of_small_segments() -> None:
     narrow = DirectionMtu(Direction.IN, 1_400, 1_500, MtuBound.ROUTER, "192.0.2.1")
     first, second = name_path_mtu((SMALL, OTHER), path(narrow), run())
     assert (first.code, first.share, second) == ("path-mtu", 0.4, OTHER)
+    assert first.text == "The path from the remote host carries only smaller packets than the link should."
+    check_sentences((first,))
     assert (
-        first.text == "The path from the remote host carries packets of 1400 bytes, but the link should carry 1500."
+        first.evidence
+        == "packets of 1400 bytes instead of 1500; router 192.0.2.1 refuses longer packets; segments of 1348 bytes"
     )
-    assert first.evidence == "router 192.0.2.1 refuses longer packets; segments of 1348 bytes"
     assert "behind router 192.0.2.1 to 1500" in first.remedy
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.errors import PeerError
 from linkgauge.engine.model.peer import LOOPBACK, Peer, SshSettings
-from linkgauge.tui.app import far_end_keeper
+from linkgauge.engine.near import connect
 from linkgauge.tui.app.far_end_keeper import FarEndKeeper
 
 SSH_PEER = Peer.parse("ssh://ops@db-02:2222")
@@ -32,7 +32,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Peer]]:
         finally:
             steps.append(("close", peer))
 
-    monkeypatch.setattr(far_end_keeper, "open_far_end", open_far_end)
+    monkeypatch.setattr(connect, "open_far_end", open_far_end)
     return steps
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from linkgauge.tui.cli.click_extension import HelpCommand, spelling
 from linkgauge.tui.cli.main import program, run_command_line
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -18,6 +19,7 @@ def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
 
 
 COMMANDS = list(commands(program))
+LONG = [name for name, command in program.commands.items() if isinstance(command, HelpCommand) and command.is_long]
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
@@ -69,6 +71,25 @@ def test_a_host_whose_name_is_like_a_command_is_a_peer(cli: Cli, monkeypatch: py
 def test_help_as_a_command_is_the_option(cli: Cli, words: tuple[str, ...]) -> None:
     """Of the program, of a command, of a command in a group."""
     assert cli("help", *words).stdout == cli(*words, "--help").stdout != ""
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_command_with_many_options_has_a_short_help_and_a_whole_one(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The short one fits on a screen; the whole one has every option, and both say how to get the other."""
+    monkeypatch.setenv("COLUMNS", "80")
+    helps: list[str] = []
+    for option in ("--help", "--help-all"):
+        assert run_command_line([name, option]) == 0
+        helps.append(capsys.readouterr().out)
+    short, whole = helps
+    assert len(short.splitlines()) <= 40
+    assert max(map(len, whole.splitlines())) <= 80
+    options = [each for each in program.commands[name].params if not getattr(each, "hidden", False)]
+    assert all(spelling(each) in whole for each in options)
+    assert len([each for each in options if f" {spelling(each)}" in short]) >= 8
+    assert "--help-all" in short
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

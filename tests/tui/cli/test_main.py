@@ -52,7 +52,7 @@ print("LOADED", *sorted(sys.modules))
     return set(done.stdout.rpartition("LOADED ")[2].split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["presets", "list"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["check", "--help"], ["presets", "list"]])
 def test_a_command_that_opens_no_app_does_not_load_the_libraries_of_the_app(arguments: list[str]) -> None:
     """Help is quick because it loads neither Textual nor the live line, the plot or the event loop."""
     loaded = loaded_by(f"import sys; sys.argv[1:] = {arguments!r}; from linkgauge.__main__ import main; main()")
@@ -65,6 +65,23 @@ def test_a_worker_process_loads_nothing_that_only_people_need() -> None:
     loaded = loaded_by("import linkgauge.engine.workers.fork_server")
     assert "linkgauge.engine.workers.worker" in loaded
     assert not loaded & {"textual", "rich", "click", "platformdirs", "linkgauge.tui"}
+
+
+@pytest.mark.parametrize("arguments", [(), ("db-02",)])
+def test_a_terminal_that_cannot_show_the_app_gets_the_command_that_needs_no_screen(
+    arguments: tuple[str, ...],
+) -> None:
+    """As in the shell of an editor; a test is not begun in place of the app."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "linkgauge", *arguments]
+    environment = {**os.environ, "TERM": "dumb"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as done:
+        status = done.wait(DEADLINE_S)
+    text = os.read(ours, 4096).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert status == 2
+    assert f"TERM=dumb) cannot show the app; without it: linkgauge run {''.join(arguments) or 'loopback'}" in text
 
 
 def test_the_help_names_every_command_and_what_a_peer_is() -> None:
@@ -80,10 +97,10 @@ def test_the_help_names_every_command_and_what_a_peer_is() -> None:
     ("command", "usage", "words"),
     [
         (("presets", "list"), "[WORD ...]", "Show only presets with these words"),
-        (("presets", "new"), "NAME", "Id of the run, or its beginning; required."),
+        (("presets", "new"), "NAME", "Id of the run or its beginning, or last; required."),
         (("runs", "report"), "ID...", "File of the page; required."),
         (("runs", "compare"), "ID ID...", "the others are compared with the first."),
-        (("run",), "PEER", "Send this many bytes in each direction, then end"),
+        (("run",), "[PRESET] PEER", "Measure latency before and under the load too."),
     ],
 )
 def test_a_help_page_says_what_may_be_left_out_and_what_may_not(
@@ -128,9 +145,9 @@ def test_presets_show_tells_the_link_the_expectations_and_the_documents_own_numb
         assert words in done.stdout
 
 
-def test_presets_show_as_json_is_a_single_preset() -> None:
+def test_presets_show_as_json_is_a_single_preset(cli: Cli) -> None:
     """The same that the list has."""
-    assert json.loads(process("presets", "show", "loopback", "--json").stdout)["id"] == "loopback"
+    assert json.loads(cli("presets", "show", "loopback", "--json").stdout)["id"] == "loopback"
 
 
 @pytest.mark.parametrize(
@@ -199,7 +216,7 @@ def test_control_characters_of_an_argument_do_not_reach_the_terminal(cli: Cli) -
     assert "\x1b" not in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["presets", "list"], ["presets", "list", "--json"], ["--help"], ["runs"]])
+@pytest.mark.parametrize("arguments", [["presets", "list"], ["runs"]])
 def test_a_reader_that_goes_away_is_no_error(arguments: list[str], tmp_path: Path) -> None:
     """`linkgauge presets list | head -0` is quiet."""
     reading, writing = os.pipe()

@@ -1,10 +1,21 @@
 """Streams of the command line: data to stdout, everything else to stderr."""
 
 import json
+import subprocess
+from collections.abc import Callable
+from csv import DictReader
+from pathlib import Path
+from typing import Any
 
 import pytest
+from linkgauge.engine.model.plan import Plan
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.output import emit_json, emit_json_line, emit_rich, log_stderr_line, print_stderr
 from rich.table import Table
+
+from ...command_line import SHORT_RUN
+from ..scripted_run import store_run
+from ..secret_run import RUN_ID, secrets_in, store_secret_run
 
 
 def test_data_is_json_without_escapes_and_never_nan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,3 +49,55 @@ def test_messages_leave_stdout_to_the_data(capsys: pytest.CaptureFixture[str]) -
     written = capsys.readouterr()
     assert written.out == ""
     assert written.err.splitlines() == ["linkgauge: nobody answers", '{"event": "refused"}']
+
+
+def test_no_output_of_a_stored_run_has_its_addresses_or_names_with_redact(
+    cli: Callable[..., subprocess.CompletedProcess[str]], world: Any, tmp_path: Path
+) -> None:
+    """Texts, documents, rows and the report; the two ends of the run stay told apart."""
+    with RunLog.open(tmp_path / "log") as log:
+        store_secret_run(world, log)
+        second = world.script_of(world.catalog.find("loopback"), Plan())
+        second.run_for(8, 5e9)
+        second.end()
+        store_run(log, "20261124-091200-t4t5", second, peer="db-77")
+    csv, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    for words in (
+        ("list",),
+        ("list", "--json"),
+        ("list", "--peer", "db-77"),
+        ("show", RUN_ID),
+        ("show", RUN_ID, "--json"),
+        ("compare", RUN_ID, "20261124"),
+        ("compare", RUN_ID, "20261124", "--json"),
+        ("export", RUN_ID),
+        ("export", "--json"),
+        ("export", "--rows", "runs"),
+        ("export", RUN_ID, "--csv", str(csv)),
+        ("report", RUN_ID, "20261124", "--html", str(page)),
+    ):
+        done = cli("runs", *words, "--redact", LINKGAUGE_DATA_DIR=str(tmp_path / "log"))
+        assert done.returncode == 0, done
+        assert (words, secrets_in(done.stdout), secrets_in(done.stderr)) == (words, [], [])
+    for file in (csv, page):
+        text = file.read_text(encoding="utf-8")
+        assert [text[text.index(each) - 30 :][:60] for each in secrets_in(text)] == []
+    document = json.loads(
+        cli("runs", "show", RUN_ID, "--json", "--redact", LINKGAUGE_DATA_DIR=str(tmp_path / "log")).stdout
+    )
+    assert document["near"]["hostname"] != document["far"]["hostname"] == document["address"]
+    shown = cli("runs", "show", RUN_ID, LINKGAUGE_DATA_DIR=str(tmp_path / "log")).stdout
+    assert set(secrets_in(shown)) > {"db-77", "web-55", "alice"}
+
+
+def test_a_run_in_progress_hides_this_host(
+    cli: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """In the lines of its stream and in the rows that it appends."""
+    rows = tmp_path / "rows.csv"
+    folder = {"LINKGAUGE_DATA_DIR": str(tmp_path)}
+    done = cli("run", "loopback", *SHORT_RUN, "--json-stream", "--csv", str(rows), "--redact", **folder)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    ends = [line[end] for line in lines for end in ("near", "far") if isinstance(line.get(end), dict)]
+    assert {end["hostname"] for end in ends if "hostname" in end} == {"host-1"}
+    assert {row["near_host"] for row in DictReader(rows.read_text().splitlines())} == {"host-1"}

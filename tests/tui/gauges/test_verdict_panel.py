@@ -79,10 +79,10 @@ def test_the_first_finding_is_shown_whole_and_the_others_by_name() -> None:
     """The remedy comes right after the cause. A peer's text cannot drive the terminal."""
     lines = [line.plain.replace("\N{NO-BREAK SPACE}", " ") for line in finding_lines((SLOW, CORE))]
     assert lines == [
-        "◆ 83 % of the gap: The path is slow.",
+        "◆ The path is slow. 83 % of the gap",
         "→ tc -s qdisc show",
         "75 Mb/s got [2J through",
-        "◆ 10 % of the gap: A core is full.",
+        "◆ A core is full. 10 % of the gap",
     ]
     assert finding_lines(()) == []
 

@@ -4,6 +4,7 @@ import pytest
 from linkgauge.tui.endpoint.endpoint_screen import EndpointScreen
 from linkgauge.tui.history.compare_screen import CompareScreen
 from linkgauge.tui.history.history_screen import HistoryScreen
+from linkgauge.tui.history.replay_screen import ReplayScreen
 from linkgauge.tui.history.stored_run_screen import StoredRunScreen
 from linkgauge.tui.kit.actions import ACTIONS, ScreenKind, actions_by_topic, actions_of, bindings
 from linkgauge.tui.mesh.mesh_screen import MeshScreen
@@ -23,7 +24,15 @@ def test_no_key_of_a_screen_has_two_actions(screen: ScreenKind) -> None:
 
 def test_every_action_of_a_screen_has_its_method() -> None:
     """The keys of a screen are those of the registry."""
-    screens = (CockpitScreen, HistoryScreen, StoredRunScreen, CompareScreen, EndpointScreen, SweepScreen)
+    screens = (
+        CockpitScreen,
+        HistoryScreen,
+        StoredRunScreen,
+        ReplayScreen,
+        CompareScreen,
+        EndpointScreen,
+        SweepScreen,
+    )
     by_kind = {each.SCREEN_KIND: each for each in (*screens, MeshScreen, WatchScreen)}
     assert set(by_kind) == {*ScreenKind}
     missing = [

@@ -13,6 +13,7 @@ from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.event_blocks import unpack_events
 from linkgauge.mesh.events import CellEnded, CellFailure, FailureCode
 from linkgauge.mesh.plan import Cell, MeshMode
+from linkgauge.presets.wire import Variant
 from linkgauge.tui.mesh.cell_recorder import CellRecorder
 from linkgauge.tui.session.run_spec import Judging
 
@@ -92,18 +93,36 @@ def test_a_run_that_broke_off_is_stored_and_its_cell_says_why() -> None:
     assert figure.run_id is not None
 
 
-def test_interfaces_that_fit_no_preset_are_told_once() -> None:
-    """They report no rate, so that the cells are not judged."""
+def test_cells_without_a_speed_are_measured_and_the_reason_and_the_remedy_are_told_once() -> None:
+    """They are not judged, unless the link's rate is given."""
     recorder = CellRecorder(PLAN, Judging(CATALOG), None)
     for sender in ("db-01", "db-02"):
-        started, *rest = run_events(GOOD_BIT_S)
-        assert isinstance(started, Started)
-        silent = replace(started, near=replace(started.near, nic=None))
-        figure = recorder.record(CellEnded(Cell(sender, "db-03"), sender, (silent, *rest)))
+        figure = recorder.record(_silent(sender))
         assert figure.value is not None
         assert figure.percent is None
     (notice,) = recorder.notices
     assert notice.startswith("no expected rate: ")
+    assert "--line-rate 1G" in notice
+    given = CellRecorder(PLAN, Judging(CATALOG, Variant(line_rate_bit_s=10_000_000_000)), None)
+    assert given.record(_silent("db-01")).percent is not None
+
+
+def test_link_options_that_a_connection_contradicts_leave_its_cell_unjudged() -> None:
+    """Every cell of the mesh is measured all the same."""
+    recorder = CellRecorder(PLAN, Judging(PRESET, Variant(ip=6)), None)
+    started, *rest = run_events(GOOD_BIT_S)
+    assert isinstance(started, Started)
+    ended = CellEnded(CELL, "db-01", (replace(started, ip_version=4), *rest))
+    assert recorder.record(ended).percent is None
+    assert "connect with -6" in recorder.notices[0]
+
+
+def _silent(sender: str) -> CellEnded:
+    """Return the end of a cell whose sender's interface is unknown."""
+    started, *rest = run_events(GOOD_BIT_S)
+    assert isinstance(started, Started)
+    silent = replace(started, near=replace(started.near, nic=None))
+    return CellEnded(Cell(sender, "db-03"), sender, (silent, *rest))
 
 
 def test_a_cell_is_measured_again_only_where_others_were_measured_beside_it() -> None:

@@ -70,7 +70,7 @@ async def mesh_app(
     mesh: ScriptedMesh, size: tuple[int, int] = (80, 24), log: RunLog | None = None
 ) -> AsyncGenerator[tuple[MeshApp, Pilot[None]]]:
     """Run the app of a mesh without a terminal."""
-    app = MeshApp(mesh, StoredServices(catalog=load_catalog(), export=export, history=log))
+    app = MeshApp(mesh, StoredServices(catalog=load_catalog(), export=export, open_log=lambda: log))
     async with app.run_test(size=size) as pilot:
         yield app, pilot
 
@@ -203,7 +203,7 @@ async def test_the_history_opens_the_mesh_of_a_run_and_the_mesh_the_run_of_a_cel
     log, stored = stored_world(world, tmp_path)
     with log:
         async with world.cockpit((120, 40)) as cockpit:
-            services = StoredServices(catalog=world.catalog, export=export, history=log)
+            services = StoredServices(catalog=world.catalog, export=export, open_log=lambda: log)
             monkeypatch.setattr(cockpit.app, "stored_meshes", lambda _services: MeshesOfTest(stored))
             history = HistoryScreen(log, services)
             await cockpit.app.push_screen(history)
@@ -233,7 +233,7 @@ async def test_a_mesh_whose_definition_is_gone_is_named(
     log, _ = stored_world(world, tmp_path)
     with log:
         async with world.cockpit() as cockpit:
-            services = StoredServices(catalog=world.catalog, export=export, history=log)
+            services = StoredServices(catalog=world.catalog, export=export, open_log=lambda: log)
             monkeypatch.setattr(cockpit.app, "stored_meshes", lambda _services: MeshesOfTest(None))
             await cockpit.app.push_screen(HistoryScreen(log, services))
             await until(cockpit.pilot, lambda: "1 saved run" in cockpit.text())
@@ -249,7 +249,7 @@ async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path)
     stored = StoredMesh(replace(now, figures=halved), findings(4), DEFAULT_PASS_PERCENT)
     with RunLog.open(tmp_path) as log:
         for before, words in ((now, "compared with mesh-"), (None, "db-03 receives")):
-            services = StoredServices(catalog=load_catalog(), export=export, history=log)
+            services = StoredServices(catalog=load_catalog(), export=export, open_log=lambda: log)
             meshes = MeshesOfTest(stored, before)
             async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
                 await app.push_screen(MeshScreen(services, stored=stored, meshes=meshes))

@@ -12,6 +12,7 @@ from linkgauge.tui.readings.plot_values import (
     PlotContent,
     RateAxis,
     follow_values,
+    highest_mark,
     period_averages,
     plot_columns,
     plot_contents,
@@ -31,7 +32,7 @@ def period(*rates: float, expected: float | None = None, step_s: float = 0.25) -
 
 def top(*periods: PlotPeriod, span_s: float = 30.0, peak: Expectation = NOTHING) -> float:
     """Return the top of a new axis."""
-    return RateAxis().top(periods, peak, span_s, 0)
+    return RateAxis().top(periods, highest_mark(periods, peak), span_s, 0)
 
 
 def test_a_measured_rate_has_a_round_number_above_it() -> None:
@@ -54,7 +55,7 @@ def test_the_axis_follows_what_is_seen_and_does_not_flicker() -> None:
     """It grows at once, and shrinks only if most of it would be empty."""
     axis, tops = RateAxis(), []
     for number, bit_s in enumerate((80e6, 99e6, 80e6, 62e6, 99e6, 50e6, 60e6, 80e6)):
-        tops.append(axis.top([period(bit_s)], NOTHING, 30.0, number * REDRAW_NS) / 1e6)
+        tops.append(axis.top([period(bit_s)], 0.0, 30.0, number * REDRAW_NS) / 1e6)
     assert tops == pytest.approx([100, 150, 150, 150, 150, 70, 70, 100])
     assert follow_values(70.0, 0.0) == 70.0
 

@@ -1,17 +1,19 @@
 """The list of presets in the app: families, filter, details, and problems of the user's own presets."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.auto_select import PresetSelection
-from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.catalog import listed_presets, load_catalog
 from linkgauge.tui.kit.widgets.scroll_views import TextPage
 from linkgauge.tui.run.cockpit_screen import CockpitScreen
-from linkgauge.tui.run.preset_picker import PresetList, PresetPicker, by_family
+from linkgauge.tui.run.preset_picker import PresetList, PresetPicker, preset_sections
 from rich.cells import cell_len
 from textual import events
 from textual.widgets import Input
@@ -45,10 +47,10 @@ def ids(cockpit: Any) -> list[str]:
 
 
 async def test_each_family_has_one_heading(world: Any) -> None:
-    """In the order of their first preset; every preset is below one of them."""
+    """Every preset is below one of them."""
     async with world.cockpit() as cockpit:
         await cockpit.press("n")
-        assert headings(cockpit) == ["Automatic", *by_family(world.catalog.presets)]
+        assert headings(cockpit) == ["Automatic", *listed_presets(world.catalog.presets)]
         assert ids(cockpit)[0] == "auto"
         assert sorted(ids(cockpit)[1:]) == sorted(preset.id for preset in world.catalog.presets)
 
@@ -69,7 +71,7 @@ async def test_the_filter_hides_headings_without_presets(world: Any) -> None:
     """Every word must match id, name, family or document; the number of matches is shown."""
     async with world.cockpit() as cockpit:
         await cockpit.press("n", *"hp 9180")
-        assert headings(cockpit) == ["ATM"]
+        assert headings(cockpit) == ["ATM: HP ATM adapter performance report"]
         assert ids(cockpit) == ["hp-atm155-clip-9180", "hp-atm622-clip-9180"]
         assert f"2 of {len(world.catalog.presets)} presets" in cockpit.text()
         await cockpit.press(*["backspace"] * 4, "enter")
@@ -241,22 +243,20 @@ async def test_a_text_that_arrives_together_with_the_key_of_its_dialog_is_text(w
             await cockpit.press("escape")
 
 
-def test_presets_of_a_family_are_grouped_across_documents() -> None:
-    """ATM is in two documents."""
-    families = by_family(load_catalog().presets)
-    assert [preset.id for preset in families["ATM"]][3:6] == [
-        "atm622-9180",
-        "hp-atm155-clip-9180",
-        "hp-atm155-lane-9218",
-    ]
-    assert sum(map(len, families.values())) == len(load_catalog().presets)
+def test_the_preset_of_an_interface_of_this_host_is_marked(world: Any) -> None:
+    """By its speed and MTU; an interface without a speed, or without carrier, marks none."""
+    fast = NicInfo("eth0", "device", "ixgbe", 10_000_000_000, "full", 9_000)
+    nics = (fast, replace(fast, name="wlan0", line_rate_bit_s=None))
+    sections = preset_sections(world.catalog, Settings(), "en", nics=nics)
+    marked = {row.id: row.text.partition("  ← ")[2] for _, rows in sections for row in rows if "←" in row.text}
+    assert marked == {"10gbe-9000": "eth0", "10gbe-fd-9000": "eth0"}
 
 
 @BOTH_SIZES
 async def test_no_line_of_the_list_wraps(world: Any, size: tuple[int, int]) -> None:
     """Each preset takes one row, and its rate is whole, also after a resize."""
     async with world.cockpit(size) as cockpit:
-        await cockpit.press("n")
+        await cockpit.press("n", *"10gb")
         for width in (size[0], 100, 160):
             await cockpit.pilot.resize_terminal(width, size[1])
             await cockpit.settle()

@@ -67,7 +67,7 @@ def test_link_options_without_a_preset_or_against_its_framing_are_refused() -> N
     """Before anything is opened."""
     Judging(None, DEFAULT_VARIANT).check_link_options()
     Judging(CATALOG, Variant(vlan_tags=1)).check_link_options()
-    with pytest.raises(UsageError, match="--preset auto"):
+    with pytest.raises(PlanError, match="--preset auto"):
         Judging(None, Variant(vlan_tags=1)).check_link_options()
     with pytest.raises(PlanError, match="VLAN"):
         Judging(CATALOG.find("atm155-9180"), Variant(vlan_tags=1)).check_link_options()
@@ -89,13 +89,13 @@ def test_a_requested_preset_is_used_on_every_link() -> None:
 
 async def test_loopback_needs_no_answer() -> None:
     """Its far end starts with the first run."""
-    assert (await pick_preset(CATALOG, LOOPBACK, None)).preset.id == "loopback"
+    assert (await pick_preset(CATALOG, LOOPBACK)).preset.id == "loopback"
 
 
 async def test_a_host_that_does_not_answer_has_no_preset() -> None:
     """The error names the host; the caller decides what follows."""
     with pytest.raises(PeerError, match=r"127\.0\.0\.1"):
-        await pick_preset(CATALOG, Peer("127.0.0.1", 1), None)
+        await pick_preset(CATALOG, Peer("127.0.0.1", 1))
 
 
 async def test_link_options_that_the_detected_preset_has_no_use_for_are_reported() -> None:

@@ -42,7 +42,7 @@ async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]
 
     async with aclosing(FarEndKeeper(ask)) as standing:
         with RunLog.open(directory) as log:
-            world = AppBackend(log, standing, [], picked, catalog)
+            world = AppBackend(lambda: log, standing, [], picked, catalog)
             yield (
                 LinkgaugeApp(
                     RunServices(
@@ -50,7 +50,7 @@ async def real_app(directory: Path) -> AsyncIterator[tuple[LinkgaugeApp, RunLog]
                         start_run=world.start_run,
                         query_host_info=world.query_host_info,
                         export=world.export,
-                        history=log,
+                        open_log=lambda: log,
                         variant_of=world.variant_of,
                     ),
                     RunSpec(Plan(duration_ns=SECOND_NS), LOOPBACK, Judging(picked.preset)),

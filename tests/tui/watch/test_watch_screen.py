@@ -45,7 +45,7 @@ async def watch_app(
     read_plan: Callable[[], WatchPlan] | None = None,
 ) -> AsyncGenerator[tuple[WatchApp, Pilot[None]]]:
     """Run the app of a watch without a terminal."""
-    services = StoredServices(catalog=load_catalog(), export=export, history=log)
+    services = StoredServices(catalog=load_catalog(), export=export, open_log=lambda: log)
     app = WatchApp(watch, services, read_plan=read_plan, clock=lambda: NOW_S)
     async with app.run_test(size=size) as pilot:
         watch.begin()

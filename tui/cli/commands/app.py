@@ -5,13 +5,14 @@ from typing import Final
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
+from ....engine.model.shell_commands import shell_command
 from ...words.parsing import resolve_language
-from ..click_extension import argument, group, option
+from ..click_extension import argument, group, setting_option
 from ..completion import complete_preset
-from ..options import PlanOptions, json_flag, lang_option
+from ..options import PlanOptions, json_flag, lang_option, redact_flag
 from ..output import keep_log_off_screen, print_stderr
-from ..peer_options import PEER_HELP, FarEndOptions
-from ..web.browser_page import end_with_server, has_screen
+from ..peer_options import PEER_HELP, PEER_VARIABLE, FarEndOptions, named_peer
+from ..web.browser_page import end_with_server, has_screen, is_dumb_terminal
 
 _APP_TEST_S: Final = "30"
 _LOOPBACK_TEST_S: Final = "5"
@@ -21,12 +22,13 @@ _LOOPBACK_TEST_S: Final = "5"
 class AppOptions:
     """The options that the app opens with."""
 
-    peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown="loopback")
-    preset: str | None = option("", "Preset to compare with.", metavar="ID", shown="auto", complete=complete_preset)
+    peer: str | None = argument("[PEER]", PEER_HELP, default=None, shown=f"{PEER_VARIABLE}, else loopback")
+    preset: str | None = setting_option("preset", "", complete=complete_preset)
     lang: str | None = lang_option()
     plan: PlanOptions = group(PlanOptions)
     far_end: FarEndOptions = group(FarEndOptions)
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def open_app(options: AppOptions) -> int:
@@ -35,8 +37,11 @@ def open_app(options: AppOptions) -> int:
     Its keys change everything that these options begin with. Without a terminal and without a PEER, it tests this
     machine's loopback for 5 s instead.
     """
-    peer, far_end, rate = options.peer, options.far_end, options.plan.sending_rate()
+    peer, far_end, rate = named_peer(options.peer), options.far_end, options.plan.sending_rate()
     is_app = has_screen() and not options.as_json
+    if is_dumb_terminal() and not options.as_json:
+        instead = shell_command("linkgauge", "run", peer or LOOPBACK.host)
+        raise UsageError(f"this terminal (TERM=dumb) cannot show the app; without it: {instead}")
     plan = options.plan.to_plan(_APP_TEST_S if is_app else _LOOPBACK_TEST_S)
     far_peer = far_end.ssh.apply_to(far_end.access.limit_ip(LOOPBACK)) if peer is None else far_end.find_peer(peer)
     language = resolve_language(options.lang)
@@ -47,8 +52,6 @@ def open_app(options: AppOptions) -> int:
         end_with_server()
         return run_app(far_peer, options.preset, language, plan, rate)
     if peer is not None:
-        from ....engine.model.shell_commands import shell_command
-
         check, run = (shell_command("linkgauge", command, peer) for command in ("check", "run"))
         raise UsageError(f"the app needs a terminal; without one: {check}, or {run}")
     from ...session.run_spec import Judging, Outputs, RunSpec, find_preset

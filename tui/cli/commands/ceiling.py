@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...words import parsing
 from ..click_extension import flag, option
-from ..options import json_flag
+from ..options import json_flag, redact_flag
 from ..output import PROGRAM, emit_json, emit_rich, print_stderr, write_in_background
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ class CeilingOptions:
     again: bool = flag("", "Measure again.")
     seconds: str = option("", "Duration of each run.", "-t", default="2", metavar="TIME")
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def ceiling(options: CeilingOptions) -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ....engine.model.errors import LinkgaugeError, PlanError, explain_os_error, require_extra
 from ..click_extension import option
-from ..options import json_flag
+from ..options import json_flag, redact_flag
 from ..output import emit_json, emit_line, print_stderr
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ class DiscoverOptions:
 
     seconds: float = option("", "Seconds to look for endpoints.", default=3.0, metavar="N")
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def discover(options: DiscoverOptions) -> int:

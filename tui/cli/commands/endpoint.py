@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from ....engine.model.errors import UsageError, require_extra
 from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT
 from ...words import parsing
-from ..click_extension import flag, group, option
+from ..click_extension import flag, group, option, setting_option
 from ..metrics_options import MetricsOptions
 from ..options import json_flag
 
@@ -26,30 +26,42 @@ _LIMITS: Final = "Limits"
 class EndpointOptions:
     """The options of an endpoint: where it listens, its key and its certificate."""
 
-    bind: str | None = option(_ENDPOINT, "Address to listen on.", metavar="ADDRESS", shown="every address")
+    bind: str | None = setting_option("bind", _ENDPOINT)
     port: str = option(
-        _ENDPOINT, "TCP port to listen on; 0 takes a free one.", default=str(DEFAULT_PORT), metavar="N"
-    )
-    key_file: Path | None = option(
         _ENDPOINT,
-        "File with the key that clients need; only you may read it. SIGHUP reads it again. "
-        "Without it: LINKGAUGE_KEY, or a new key, which is printed on a terminal, and otherwise saved in a file.",
+        "TCP port to listen on; 0 takes a free one.",
+        brief="TCP port to listen on. [5820]",
+        default=str(DEFAULT_PORT),
+        metavar="N",
+    )
+    key_file: Path | None = setting_option("endpoint_key_file", _ENDPOINT)
+    open_: bool = flag(_ENDPOINT, "Ask for no key: serve everybody.", brief="Ask for no key: serve everybody.")
+    tls_cert: Path | None = option(
+        _ENDPOINT,
+        "Certificate (PEM): control connections use TLS. SIGHUP reads it again.",
+        brief="Certificate (PEM): connections use TLS.",
         metavar="FILE",
     )
-    open_: bool = flag(_ENDPOINT, "Ask for no key: serve everybody.")
-    tls_cert: Path | None = option(
-        _ENDPOINT, "Certificate (PEM): control connections use TLS. SIGHUP reads it again.", metavar="FILE"
-    )
     tls_key: Path | None = option(
-        _ENDPOINT, "Private key of the certificate (PEM); only you may read it.", metavar="FILE"
+        _ENDPOINT,
+        "Private key of the certificate (PEM); only you may read it.",
+        brief="Private key of the certificate (PEM).",
+        metavar="FILE",
     )
     exclusive: bool = flag(
-        _ENDPOINT, "Carry out one test at a time; others are refused, or wait if they have --wait."
+        _ENDPOINT,
+        "Carry out one test at a time; others are refused, or wait if they have --wait.",
+        brief="Carry out one test at a time.",
     )
-    ui: bool = flag(_ENDPOINT, "Show clients, rates and the log on a screen.")
+    ui: bool = flag(
+        _ENDPOINT,
+        "Show clients, rates and the log on a screen.",
+        brief="Show clients, rates and the log on a screen.",
+    )
     announce: str | None = option(
         _ENDPOINT,
         "Announce it on this LAN by this name, with its port and whether it wants a key or TLS.",
+        brief="Announce it on this LAN by this name.",
         metavar="NAME",
     )
     log_json: bool = flag(_ENDPOINT, "Log one JSON object a line, on stderr.")
@@ -95,6 +107,7 @@ class Iperf3ServiceOptions:
         _IPERF3,
         f"Serve clients of iperf3 as well, on this port or on {IPERF3_PORT}. They prove no key: it takes --open, "
         "--iperf3-users or a loopback address.",
+        brief="Serve clients of iperf3 as well. [5201]",
         metavar="[PORT]",
         is_flag=False,
         flag_value=str(IPERF3_PORT),
@@ -140,14 +153,25 @@ class LimitOptions:
     limits: Path | None = option(
         _LIMITS, "TOML file of limits, NAME = VALUE each. SIGHUP reads it again.", metavar="FILE"
     )
-    limit: tuple[str, ...] = option(_LIMITS, "One limit; may be repeated.", default=(), metavar="NAME=VALUE")
+    limit: tuple[str, ...] = option(
+        _LIMITS,
+        "One limit; may be repeated.",
+        brief="One limit; may be repeated.",
+        default=(),
+        metavar="NAME=VALUE",
+    )
     allow: tuple[str, ...] = option(
-        _LIMITS, "Serve only this network; may be repeated.", default=(), metavar="NETWORK", shown="all"
+        _LIMITS,
+        "Serve only this network; may be repeated.",
+        brief="Serve only this network; may be repeated.",
+        default=(),
+        metavar="NETWORK",
+        shown="all",
     )
     deny: tuple[str, ...] = option(
         _LIMITS, "Refuse this network, even if allowed; may be repeated.", default=(), metavar="NETWORK"
     )
-    show_limits: bool = flag(_LIMITS, "Print all limits and exit.")
+    show_limits: bool = flag(_LIMITS, "Print all limits and exit.", brief="Print all limits and exit.")
 
     def to_sources(self) -> "LimitSources":
         """Return the file and the limits as typed."""

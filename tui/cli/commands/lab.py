@@ -1,8 +1,10 @@
 """`linkgauge lab`: an emulation of a preset's link on this machine, for trying things out."""
 
 import os
+import shutil
 import sys
 from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError
@@ -10,6 +12,7 @@ from ..click_extension import argument, flag, group, option
 from ..completion import complete_preset
 from ..options import json_flag
 from ..output import PROGRAM, emit_json, emit_line, print_stderr
+from ..peer_options import PEER_VARIABLE
 from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ class LabOptions:
         "[-- MORE ...]", "Options for the app or the check, or a command for --shell.", default=()
     )
     check: bool = flag("", "Run a check instead of the app.")
-    shell: bool = flag("", "Open a shell at the local end.")
+    shell: bool = flag("", "Open a shell at the local end; commands in it need no PEER.")
     faults: FaultOptions = group(FaultOptions)
     as_json: bool = json_flag()
 
@@ -85,7 +88,19 @@ def lab(options: LabOptions) -> int:
         for note in opened_lab.notes:
             print_stderr(note)
         peer = str(opened_lab.peer)
-        return opened_lab.run(options.command(peer), {"LINKGAUGE_PEER": peer, KEY_VARIABLE: ""})
+        variables = {PEER_VARIABLE: peer, KEY_VARIABLE: ""}
+        if options.shell:
+            variables["PATH"] = _path_with_program()
+        if options.shell and not options.more:
+            print_stderr(f"no command needs the host here: {PROGRAM} check {options.preset}; exit ends the lab")
+        return opened_lab.run(options.command(peer), variables)
+
+
+def _path_with_program() -> str:
+    """Return the PATH, with the folder of this copy's program if the PATH has none."""
+    path, folder = os.environ.get("PATH", os.defpath), Path(sys.executable).parent
+    has_program = shutil.which(PROGRAM) is not None or not (folder / PROGRAM).exists()
+    return path if has_program else f"{folder}{os.pathsep}{path}"
 
 
 def _link_text(link: "LabLink", peer: "Peer") -> str:

@@ -12,12 +12,13 @@ from ....engine.model.workload import Workload
 from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...words import parsing
 from ..click_extension import argument, group, option
-from ..options import SeriesOutputOptions, headless_flag
+from ..options import LinkOptions, SeriesOutputOptions, headless_flag
 from ..output import keep_log_off_screen, print_stderr
 from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....presets.catalog import Catalog
+    from ....presets.wire import Variant
     from ...mesh.mesh_spec import EmulatedHosts, MeshSpec
 
 _HOSTS: Final = "Hosts"
@@ -36,14 +37,24 @@ class HostOptions:
     """Where the hosts of a mesh come from."""
 
     hosts_file: Path | None = option(
-        _HOSTS, "Hosts from a file: a line for each, NAME [GROUP].", "--hosts", metavar="FILE"
+        _HOSTS,
+        "Hosts from a file: a line for each, NAME [GROUP].",
+        "--hosts",
+        brief="Hosts from a file: a line for each, NAME [GROUP].",
+        metavar="FILE",
     )
     scheduler: str | None = option(
         _HOSTS,
         "Dask scheduler whose workers are the hosts; with HOST or --hosts, only these.",
+        brief="Dask scheduler whose workers are the hosts.",
         metavar="tcp://ADDRESS:PORT",
     )
-    local: int | None = option(_HOSTS, "Emulate N hosts on this machine, to try a mesh.", metavar="N")
+    local: int | None = option(
+        _HOSTS,
+        "Emulate N hosts on this machine, to try a mesh.",
+        brief="Emulate N hosts on this machine, to try a mesh.",
+        metavar="N",
+    )
     racks: int | None = option(_HOSTS, "Put the emulated hosts into N racks.", metavar="N", shown="1")
     slow: tuple[str, ...] = option(
         _HOSTS,
@@ -61,7 +72,12 @@ class HostOptions:
         metavar="PORT",
         shown="a free one",
     )
-    resume: str | None = option(_HOSTS, "Continue an interrupted mesh, or show a complete one.", metavar="GROUP")
+    resume: str | None = option(
+        _HOSTS,
+        "Continue an interrupted mesh, or show a complete one.",
+        brief="Continue an interrupted mesh, or show a complete one.",
+        metavar="GROUP",
+    )
     emulated: str | None = option(
         _HOSTS,
         "The hosts that are emulated already, as --local N gives them to the command that it starts.",
@@ -135,65 +151,86 @@ class HostOptions:
 class MeshOptions:
     """What a mesh measures, and in which order."""
 
-    seconds: str = option(_RUNS, "Duration of each test.", "-t", default=_DEFAULT_SECONDS, metavar="TIME")
+    seconds: str = option(
+        _RUNS,
+        "Duration of each test.",
+        "-t",
+        brief="Duration of each test. [3]",
+        default=_DEFAULT_SECONDS,
+        metavar="TIME",
+    )
     workload: Workload = option(
         _RUNS,
         "What each pair does: a TCP stream, UDP datagrams, or requests and answers.",
+        brief="Stream, datagrams, or requests. [stream]",
         default=Workload.STREAM,
         choices=_WORKLOADS,
     )
-    sessions: str = option(_RUNS, "TCP connections, or UDP flows, 1 to 128.", "-P", default="1", metavar="N")
+    sessions: str = option(
+        _RUNS,
+        "TCP connections, or UDP flows, 1 to 128.",
+        "-P",
+        brief="TCP connections, or UDP flows. [1]",
+        default="1",
+        metavar="N",
+    )
     rate: str | None = option(
         _RUNS,
         "Limit each test to this rate: 100M, 2.5G.",
         "-b",
+        brief="Limit each test to this rate: 100M, 2.5G.",
         metavar="RATE",
         shown="no limit; with udp the preset's",
     )
     preset: str | None = option(
         _RUNS,
         "Preset of the expected rate; auto: by the interfaces of both hosts; none: no expected rate.",
+        brief="Preset of the expected rate. [auto]",
         metavar="auto|none|ID",
         shown="auto",
     )
     mode: MeshMode = option(
         _ORDER,
         "rounds: each host has one test at a time; isolated: one pair at a time; all: all hosts at once.",
+        brief="rounds, one pair at a time, or all at once. [rounds]",
         default=MeshMode.ROUNDS,
     )
     seed: int = option(
         _ORDER, "Seed of the order of pairs; the same seed gives the same order.", default=1, metavar="N", shown=""
     )
+    link: LinkOptions = group(LinkOptions)
 
     def to_spec(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshSpec":
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
         from ....presets.auto_select import AUTO
         from ...mesh.mesh_spec import MeshSpec, new_mesh_name
         from ...session.preferences import read_pass_mark
+        from ...session.run_spec import Judging, find_preset
         from ...session.storage import config_dir
 
         preset = None if self.preset == _NO_PRESET else self.preset or AUTO
-        if preset not in {None, AUTO}:
-            catalog.find(preset or "")
+        variant = self.link.to_variant()
+        Judging(find_preset(preset, catalog), variant).check_link_options()
         duration_ns = parsing.duration_ns(self.seconds)
         if duration_ns is None:
             raise PlanError("duration", "none", "each test of a mesh needs an end; give seconds such as 3")
-        base = self._base(catalog, preset, duration_ns)
+        base = self._base(catalog, preset, variant, duration_ns)
         return MeshSpec(
             MeshPlan(new_mesh_name(), hosts, base, self.mode, self.seed, preset, source.port),
             source.scheduler,
             source.remote_python,
+            variant,
             pass_percent=read_pass_mark(config_dir(), print_stderr),
             emulated=source.emulate(self.preset or AUTO),
         )
 
-    def _base(self, catalog: "Catalog", preset: str | None, duration_ns: int) -> Plan:
+    def _base(self, catalog: "Catalog", preset: str | None, variant: "Variant", duration_ns: int) -> Plan:
         """Return the plan of each test; datagrams without a rate have the expected one of their preset."""
         sessions = parsing.sessions(self.sessions)
         rate = None if self.rate is None else parsing.rate_bit_s(self.rate)
         settings, total = Settings(sessions=sessions), rate
         if self.workload.is_datagram:
-            rate = rate or _datagram_rate(catalog, preset, sessions)
+            rate = rate or _datagram_rate(catalog, preset, variant, sessions)
             settings, total = Settings(sessions=sessions, rate_bit_s=rate), None
         return Plan(
             settings, self.workload, duration_ns, interval_ns=cell_interval_ns(duration_ns), rate_bit_s=total
@@ -203,7 +240,7 @@ class MeshOptions:
     def arguments(self) -> list[str]:
         """The same options as words of a command line, without the preset."""
         words = ["--seconds", self.seconds, "--workload", str(self.workload), "--sessions", self.sessions]
-        words += [] if self.rate is None else ["--rate", self.rate]
+        words += [*self.link.arguments, *([] if self.rate is None else ["--rate", self.rate])]
         return [] if not self.has_changes else [*words, "--mode", self.mode.value, "--seed", str(self.seed)]
 
     @property
@@ -252,6 +289,9 @@ def mesh(options: MeshCommandOptions) -> int:
     is_for_others = outputs.is_for_programs or outputs.csv or outputs.report
     is_screen = not (options.headless or is_for_others) and has_screen()
     if is_screen:
+        from ...app.look import read_look
+
+        read_look()  # before anything is started
         keep_log_off_screen()
     return run_mesh(MeshJob(spec, catalog, outputs, is_resumed=is_resumed, has_screen=is_screen))
 
@@ -266,7 +306,7 @@ def _resumed(source: HostOptions, options: MeshOptions, words: tuple[str, ...]) 
     return spec if source.scheduler is None else replace(spec, scheduler=source.scheduler)
 
 
-def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int | None:
+def _datagram_rate(catalog: "Catalog", preset: str | None, variant: "Variant", sessions: int) -> int | None:
     """Return the rate that a preset expects of datagrams; None with `auto`, which finds one for each pair.
 
     Raises UsageError if there is none.
@@ -279,7 +319,7 @@ def _datagram_rate(catalog: "Catalog", preset: str | None, sessions: int) -> int
         return None
     if preset is None:
         raise UsageError("udp needs a rate: give --rate, such as 1G, or a preset to send its expected rate")
-    find = partial(find_expectation, catalog.find(preset), workload=Workload.UDP)
+    find = partial(find_expectation, catalog.find(preset), workload=Workload.UDP, variant=variant)
     rate = expected_rate_bit_s(Settings(sessions=sessions), find)
     if rate is None:
         raise UsageError(f"{preset} has no expected rate of datagrams; give --rate, such as 1G")

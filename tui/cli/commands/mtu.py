@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.errors import UsageError
-from ..click_extension import argument, group
-from ..options import json_flag
+from ..click_extension import group
+from ..options import json_flag, redact_flag
 from ..output import emit_json, emit_line
-from ..peer_options import PEER_HELP, FarEndOptions
+from ..peer_options import FarEndOptions, find_named, peer_argument
 
 if TYPE_CHECKING:
     from ....engine.model.peer import Peer
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class MtuOptions:
     """A path, and how its MTU is printed."""
 
-    peer: str = argument("PEER", PEER_HELP)
+    peer: str | None = peer_argument()
     far_end: FarEndOptions = group(FarEndOptions)
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def mtu(options: MtuOptions) -> int:
@@ -34,7 +35,7 @@ def mtu(options: MtuOptions) -> int:
     from ..render.path_mtu import path_mtu_json, path_mtu_lines
     from ..termination import PASS, SHORT
 
-    far_end = options.far_end.find_peer(options.peer)
+    far_end = options.far_end.find_peer(find_named(options.peer, "mtu"))
     reason = why_unavailable(far_end, Feature.PATH_MTU)
     if reason is not None:
         raise UsageError(f"linkgauge mtu does not go with {far_end}: {reason}")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ....engine.model.events import ExpectedRate
+    from ....engine.model.host_info import NicInfo
     from ....presets.preset import Preset
     from ..render.table import PrintedTable
 
@@ -45,7 +46,9 @@ def list_presets(options: ListOptions) -> int:
 
         emit_json([preset_json(preset) for preset in presets])
     else:
-        emit_rich(_table(presets, language), is_wide=True)
+        from ....engine.host.nic import read_own_nics
+
+        emit_rich(_table(presets, language, read_own_nics()), is_wide=True)
     return 0
 
 
@@ -84,7 +87,7 @@ class NewOptions:
     """The new preset, and the run that it is made from."""
 
     name: str = argument("NAME", "Id of the new preset: lower-case letters, digits, - and dots.")
-    from_run: str = option("", "Id of the run, or its beginning; required.", metavar="ID", required=True)
+    from_run: str = option("", "Id of the run or its beginning, or last; required.", metavar="ID", required=True)
     force: bool = flag("", "Replace your preset of this id.", "-f")
     as_json: bool = json_flag()
 
@@ -104,12 +107,17 @@ def new_preset(options: NewOptions) -> int:
     return 0
 
 
-def _table(presets: "Sequence[Preset]", language: str) -> "PrintedTable":
-    """Return the table of presets with the expected rates of one session, one way and duplex."""
+def _table(presets: "Sequence[Preset]", language: str, nics: "Sequence[NicInfo]") -> "PrintedTable":
+    """Return the table of presets, below headings, with the expected rates of one session, one way and duplex.
+
+    The presets of this host's interfaces, `nics`, are marked.
+    """
     from ....engine.model.plan import Direction, Settings
+    from ....presets.auto_select import fitting_interfaces
+    from ....presets.catalog import listed_presets
     from ....presets.expectation import find_expectation
     from ...words import numbers
-    from ...words.table import Column, Table
+    from ...words.table import Column, Strong, Table
     from ..render.table import PrintedTable
 
     def rate(expected: "ExpectedRate | None") -> str:
@@ -121,14 +129,19 @@ def _table(presets: "Sequence[Preset]", language: str) -> "PrintedTable":
         Column("one way\nMb/s"),
         Column("duplex\nMb/s"),
         Column("from", is_text=True),
+        Column("", is_text=True, is_key=True),
     )
     rows: list[tuple[str, ...]] = []
-    for preset in presets:
-        outward = find_expectation(preset, Settings(Direction.OUT)).out
-        both = find_expectation(preset, Settings(Direction.DUPLEX)).total
-        documented = outward or both
-        basis = numbers.UNKNOWN if documented is None else documented.basis
-        rows.append((preset.id, numbers.sanitize(preset.name_in(language)), rate(outward), rate(both), basis))
+    for heading, below in listed_presets(presets).items():
+        rows.append(("", Strong(numbers.sanitize(heading)), "", "", "", ""))
+        for preset in below:
+            outward = find_expectation(preset, Settings(Direction.OUT)).out
+            both = find_expectation(preset, Settings(Direction.DUPLEX)).total
+            expected = outward or both
+            basis = numbers.UNKNOWN if expected is None else expected.basis
+            name = numbers.sanitize(preset.name_in(language))
+            own = ", ".join(map(numbers.sanitize, fitting_interfaces(preset, nics)))
+            rows.append((preset.id, name, rate(outward), rate(both), basis, own and f"← {own}"))
     return PrintedTable(Table(columns, rows))
 
 

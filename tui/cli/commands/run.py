@@ -4,14 +4,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ....engine.model.errors import UsageError
-from ....engine.model.peer import LOOPBACK
 from ...words import parsing
-from ..click_extension import argument, group, option
-from ..completion import complete_test_preset
+from ..click_extension import group, is_typed, option
 from ..latency_options import LatencyOptions
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
 from ..output import print_stderr
-from ..peer_options import PEER_HELP, FarEndOptions, check_supported
+from ..peer_options import AUTO, FarEndOptions, JudgedTargetOptions, Target, TargetOptions, check_supported
 from ..turn_options import TurnOptions
 
 if TYPE_CHECKING:
@@ -29,19 +27,14 @@ class RunOptions:
     far_end: FarEndOptions = group(FarEndOptions)
     output: OutputOptions = group(OutputOptions)
 
-    def to_spec(self, preset_id: str | None, peer_text: str) -> "RunSpec":
-        """Return the test as it is asked for, with every option checked before anything starts.
-
-        Args:
-            preset_id: the preset's id, `auto`, or None for a test without one.
-            peer_text: the far end, as typed.
-        """
+    def to_spec(self, target: Target) -> "RunSpec":
+        """Return the test of a far end as it is asked for, with every option checked before anything starts."""
         from ...session.preferences import read_pass_mark
         from ...session.run_spec import Judging, RunSpec, find_preset
         from ...session.storage import config_dir
         from ...session.user_presets import load_presets
 
-        peer, output = self.far_end.find_peer(peer_text), self.output
+        peer, output = self.far_end.find_peer(target.peer), self.output
         plan, variant, rate = (
             self.turn.apply_to(self.test.to_plan()),
             self.link.to_variant(),
@@ -49,11 +42,11 @@ class RunOptions:
         )
         check_supported(plan, peer, rate)
         judging = Judging(
-            preset=None if preset_id is None else find_preset(preset_id, load_presets(print_stderr)),
+            preset=None if target.preset is None else find_preset(target.preset, load_presets(print_stderr)),
             variant=variant,
-            pass_percent=read_pass_mark(config_dir(), print_stderr)
-            if output.pass_mark is None
-            else parsing.pass_percent(output.pass_mark),
+            pass_percent=parsing.pass_percent(output.pass_mark)
+            if is_typed("pass_mark")
+            else read_pass_mark(config_dir(), print_stderr),
             why=output.why or output.confirm,
         )
         judging.check_link_options()
@@ -62,7 +55,7 @@ class RunOptions:
             peer,
             judging,
             output.to_record(),
-            output.to_outputs(),
+            replace(output.to_outputs(), line_ns=output.line_ns(self.test.interval_ns)),
             sending_rate=rate,
             target_ci_percent=self.test.target_ci_percent(),
             confirm=output.confirm,
@@ -73,14 +66,7 @@ class RunOptions:
 class CheckCommandOptions:
     """A test with a preset: `check [PRESET] PEER`."""
 
-    preset: str | None = argument(
-        "[PRESET]",
-        "Preset to compare with; see linkgauge presets list.",
-        default=None,
-        shown="auto",
-        complete=complete_test_preset,
-    )
-    peer: str | None = argument("PEER", PEER_HELP, default=None)
+    target: JudgedTargetOptions = group(JudgedTargetOptions)
     max_jitter: str | None = option(TEST, "Largest mean jitter of a step, in milliseconds, with udp.", metavar="MS")
     run: RunOptions = group(RunOptions)
 
@@ -89,50 +75,30 @@ class CheckCommandOptions:
 class RunCommandOptions:
     """A test with or without a preset."""
 
-    peer: str = argument("PEER", PEER_HELP)
-    preset: str | None = option(
-        TEST, "Compare with this preset, or with auto.", metavar="ID", complete=complete_test_preset
-    )
+    target: TargetOptions = group(TargetOptions)
     run: RunOptions = group(RunOptions)
 
 
 def check(options: CheckCommandOptions) -> int:
     """Run a test, compare it with a preset, and print a verdict.
 
-    With auto, the network interfaces of both ends choose the preset. With udp there is a test for each of 50, 75,
-    90 and 100 % of the rate.
+    With auto, the network interfaces of both ends choose the preset; if they report no speed, name one, or give
+    --line-rate. With udp there is a test for each of 50, 75, 90 and 100 % of the rate.
     """
-    preset_id, peer_text = _preset_and_peer(options.preset, options.peer)
+    target = options.target.find("check", AUTO)
     test, latency, max_jitter = options.run.test, options.run.latency, options.max_jitter
     latency.check_workload(test.workload)
     has_steps = test.workload.is_datagram and test.sending_rate() not in {"search", "max"}
     if max_jitter is not None and not has_steps:
         raise UsageError("--max-jitter is for steps of a rate; give --workload udp, without --rate search or max")
     jitter_ns = None if max_jitter is None else parsing.jitter_ns(max_jitter)
-    spec = options.run.to_spec(preset_id, peer_text)
+    spec = options.run.to_spec(target)
     return _test_steps(spec, jitter_ns) if has_steps else _test(spec, latency)
 
 
 def run(options: RunCommandOptions) -> int:
     """Run a test without an expected rate, or with a preset."""
-    return _test(options.run.to_spec(options.preset, options.peer), options.run.latency)
-
-
-def _preset_and_peer(first: str | None, second: str | None) -> tuple[str, str]:
-    """Return the preset and the peer of `check [PRESET] PEER`; raise UsageError without a peer."""
-    if first is None:
-        raise UsageError("PEER is missing; give a host: linkgauge check HOST")
-    if second is not None:
-        return first, second
-    from ....presets.auto_select import AUTO
-    from ...session.user_presets import load_presets
-
-    ids = {AUTO, *(preset.id for preset in load_presets().presets)} - {LOOPBACK.host}
-    if first in ids:
-        from ....engine.model.shell_commands import shell_command
-
-        raise UsageError(f"PEER is missing; give a host: {shell_command('linkgauge', 'check', first, 'HOST')}")
-    return AUTO, first
+    return _test(options.run.to_spec(options.target.find("run")), options.run.latency)
 
 
 def _test(spec: "RunSpec", latency: LatencyOptions) -> int:

@@ -1,4 +1,4 @@
-"""`linkgauge runs`: list, show, compare, label, export, delete and prune the runs of the run log."""
+"""`linkgauge runs`: list, show, replay, compare, label, export, delete and prune the runs of the run log."""
 
 import sys
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ....engine.model.errors import UsageError
+from ....engine.model.errors import PlanError, UsageError
 from ...session.storage import find_run, open_run_list
+from ...words.redaction import REDACTION
 from ..click_extension import DefaultGroup, argument, flag, option
 from ..completion import complete_run
-from ..options import json_flag
+from ..options import json_flag, redact_flag
 from ..output import (
     check_output_file,
     discard_stdout,
@@ -21,10 +22,12 @@ from ..output import (
     emit_line,
     emit_lines,
     emit_rich,
+    keep_log_off_screen,
     print_stderr,
     terminal_width,
     write_csv_file,
 )
+from ..web.browser_page import end_with_server, has_screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
     from ....engine.results.run_log import RunLog, RunRecord
     from ...session.pruning import PrunePlan
 
-_RUNS_HELP: Final = "Ids of runs, or their beginnings; the others are compared with the first."
+_SPEEDS: Final = (0.1, 100.0)
+_RUNS_HELP: Final = "Ids of runs, their beginnings, or last; the others are compared with the first."
 
 
 class VerdictWord(StrEnum):
@@ -55,7 +59,7 @@ class Rows(StrEnum):
 class RunOptions:
     """One saved run."""
 
-    run: str = argument("ID", "Id of the run, or its beginning.", complete=complete_run)
+    run: str = argument("ID", "Id of the run or its beginning, or last.", complete=complete_run)
 
 
 def _force_flag() -> Any:
@@ -82,6 +86,7 @@ class ListOptions:
     verdict: VerdictWord | None = option("", "Only runs with this verdict.")
     label: str | None = _filter_option("label")
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def list_runs(options: ListOptions) -> int:
@@ -113,6 +118,7 @@ class ShowOptions(RunOptions):
     """A run, and how it is shown."""
 
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def show_run(options: ShowOptions) -> int:
@@ -133,6 +139,33 @@ def show_run(options: ShowOptions) -> int:
             if outcome.document[name]:
                 emit_line(f"  {name:<7}  {sanitize(outcome.document[name])}")
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions(RunOptions):
+    """A run, and how fast it is played."""
+
+    speed: float = option(
+        "", "How many times as fast as it was: 0.1 to 100.", metavar="TIMES", default=1.0, shown="1"
+    )
+
+
+def replay_run(options: ReplayOptions) -> int:
+    """Play a run again in the app: gauges, plots and events over time, and its result at the end.
+
+    Space pauses, + and - change the speed, arrows jump 5 seconds, 0 and r jump to the start and to the result.
+    """
+    if not _SPEEDS[0] <= options.speed <= _SPEEDS[1]:
+        raise PlanError("speed", f"{options.speed:g}", f"give {_SPEEDS[0]:g} to {_SPEEDS[1]:g}")
+    if not has_screen():
+        raise UsageError("a replay needs a terminal; without one: linkgauge runs show ID")
+    with open_run_list() as log:
+        run_id = find_run(log, options.run).run_id
+        from ..terminal_app import run_replay
+
+        keep_log_off_screen()
+        end_with_server()
+        return run_replay(run_id, log, options.speed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +208,7 @@ class CompareOptions:
 
     runs: tuple[str, ...] = argument("ID ID...", _RUNS_HELP)
     as_json: bool = json_flag()
+    redact: bool = redact_flag()
 
 
 def compare_runs(options: CompareOptions) -> int:
@@ -203,7 +237,7 @@ def compare_runs(options: CompareOptions) -> int:
 class ExportOptions:
     """Which runs are exported, as what."""
 
-    run: str = argument("[ID|all]", "Id of the run, or all.", default="all", shown="all")
+    run: str = argument("[ID|all]", "Id of the run or its beginning, last, or all.", default="all", shown="all")
     csv: Path | None = option("", "File of the rows.", metavar="FILE", shown="stdout")
     rows: Rows = option(
         "",
@@ -214,6 +248,7 @@ class ExportOptions:
     peer: str | None = option("", "Only runs with this peer or remote host.", metavar="TEXT")
     force: bool = _force_flag()
     as_json: bool = flag("", "Print JSON: a document for an ID, a list for all.", "--json", "-J")
+    redact: bool = redact_flag()
 
     def select(self, log: "RunLog") -> "Iterator[RunRecord]":
         """Return the runs; raise PlanError for a time that cannot be read, UsageError for an unknown run."""
@@ -261,6 +296,7 @@ class ReportOptions:
     runs: tuple[str, ...] = argument("ID...", _RUNS_HELP)
     html: Path = option("", "File of the page; required.", metavar="FILE", required=True)
     force: bool = _force_flag()
+    redact: bool = redact_flag()
 
 
 def report_runs(options: ReportOptions) -> int:
@@ -437,6 +473,7 @@ def _export_runs(runs: "Iterable[RunRecord]", path: Path | None) -> None:
 
     from ....engine.results.csv_export import run_rows
 
+    runs = map(_learned, runs)
     if path is not None:
         write_csv_file(path, run_rows(runs))
         return
@@ -445,15 +482,25 @@ def _export_runs(runs: "Iterable[RunRecord]", path: Path | None) -> None:
     emit(stream.getvalue())
 
 
+def _learned(run: "RunRecord") -> "RunRecord":
+    REDACTION.learn_document(run.peer, run.document)
+    return run
+
+
 def _export_rows(log: "RunLog", rows: "Iterable[RunRecord]", path: Path | None) -> None:
     from ....engine.model.errors import RunLogError
     from ....engine.results.csv_export import CsvWriter
 
     try:
-        writer = CsvWriter(sys.stdout, "stdout") if path is None else CsvWriter.create(path)
+        writer = (
+            CsvWriter(sys.stdout, "stdout", edit=REDACTION.text)
+            if path is None
+            else CsvWriter.create(path, REDACTION.text)
+        )
         count = 0
         for row in rows:
             count += 1
+            REDACTION.learn_document(row.peer, row.document)
             writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset, label=row.label)
     except RunLogError as error:
         if path is not None or not isinstance(error.__cause__, BrokenPipeError):
@@ -469,10 +516,11 @@ def _export_rows(log: "RunLog", rows: "Iterable[RunRecord]", path: Path | None) 
 
 RUNS: Final = DefaultGroup(
     "runs",
-    "List, show, compare, label, export, delete and prune saved runs.",
+    "List, show, replay, compare, label, export, delete and prune saved runs.",
     {
         "list": list_runs,
         "show": show_run,
+        "replay": replay_run,
         "compare": compare_runs,
         "label": label_run,
         "note": note_run,

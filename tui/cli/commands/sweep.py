@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
-from ..click_extension import argument, group, option
+from ..click_extension import group, option
 from ..options import LinkOptions, SeriesOutputOptions, congestion_option
 from ..output import print_stderr
-from ..peer_options import PEER_HELP, FarEndOptions, check_supported
+from ..peer_options import FarEndOptions, Target, TargetOptions, check_supported
 from ..turn_options import TurnOptions
 
 if TYPE_CHECKING:
@@ -29,37 +29,67 @@ class SweepOptions:
         _AXES,
         "Windows: 16K..4M doubles, auto,64K,1M is a list.",
         "-w",
+        brief="Windows: 16K..4M doubles, auto,64K,1M is a list.",
         metavar="SIZES",
         shown="auto",
     )
     sessions: str | None = option(
-        _AXES, "Sessions in each direction: 1,2,5,10 or 1..16.", "-P", metavar="NUMBERS", shown="1"
+        _AXES,
+        "Sessions in each direction: 1,2,5,10 or 1..16.",
+        "-P",
+        brief="Sessions: 1,2,5,10 or 1..16. [1]",
+        metavar="NUMBERS",
+        shown="1",
     )
     message_size: str | None = option(
-        _AXES, "Sizes of one send call: 512..10240/512 adds 512 each time.", metavar="SIZES", shown="1M"
+        _AXES,
+        "Sizes of one send call: 512..10240/512 adds 512 each time.",
+        brief="Sizes of one send call: 4K..1M doubles. [1M]",
+        metavar="SIZES",
+        shown="1M",
     )
-    direction: str | None = option(_AXES, "Directions: out, in, duplex, with commas.", metavar="WORDS", shown="out")
-    figure: str | None = option(_AXES, "Repeat a published test: hp-1.", metavar="ID")
-    seconds: str = option(_RUNS, "Duration of each run.", "-t", default="3", metavar="TIME")
-    preset: str | None = option(_RUNS, "Compare with this preset, or with auto.", metavar="ID")
+    direction: str | None = option(
+        _AXES,
+        "Directions: out, in, duplex, with commas.",
+        brief="Directions: out, in, duplex, with commas. [out]",
+        metavar="WORDS",
+        shown="out",
+    )
+    figure: str | None = option(
+        _AXES, "Repeat a published test: hp-1.", brief="Repeat a published test: hp-1.", metavar="ID"
+    )
+    seconds: str = option(
+        _RUNS, "Duration of each run.", "-t", brief="Duration of each run. [3]", default="3", metavar="TIME"
+    )
+    preset: str | None = option(
+        _RUNS,
+        "Compare with this preset, or with auto.",
+        brief="Compare with this preset, or with auto.",
+        metavar="ID",
+    )
     congestion: str | None = congestion_option(_RUNS)
     mode: Mode | None = option(_RUNS, "How payload moves.")
-    resume: str | None = option(_RUNS, "Resume an interrupted sweep, or show a complete one.", metavar="GROUP")
+    resume: str | None = option(
+        _RUNS,
+        "Resume an interrupted sweep, or show a complete one.",
+        brief="Resume an interrupted sweep, or show a complete one.",
+        metavar="GROUP",
+    )
 
     @property
     def has_axes(self) -> bool:
         """Whether anything is given that a stored sweep has already."""
-        axes = (self.window, self.sessions, self.message_size, self.direction, self.figure, self.preset)
+        axes = (self.window, self.sessions, self.message_size, self.direction, self.figure)
         return any(value is not None for value in axes)
 
-    def define(self, catalog: "Catalog", peer: str) -> "tuple[Sweep, Preset | Catalog | None]":
+    def define(self, catalog: "Catalog", target: Target) -> "tuple[Sweep, Preset | Catalog | None]":
         """Return the definition of a new sweep and its preset; for `auto` the catalog to choose from."""
         from ...session.run_spec import find_preset
         from ...sweep.sweep_session import SweepRequest
 
         request = SweepRequest(**{each.name: getattr(self, each.name) for each in fields(SweepRequest)})
-        is_auto = find_preset(self.preset, catalog) is catalog
-        definition = request.build_sweep(catalog, peer, None if is_auto else self.preset)
+        is_auto = find_preset(target.preset, catalog) is catalog
+        definition = request.build_sweep(catalog, target.peer, None if is_auto else target.preset)
         return definition, catalog if is_auto else find_preset(definition.preset, catalog)
 
 
@@ -67,7 +97,7 @@ class SweepOptions:
 class SweepCommandOptions:
     """A sweep with its link, its far end and its outputs."""
 
-    peer: str | None = argument("[PEER]", PEER_HELP, default=None)
+    target: TargetOptions = group(TargetOptions)
     sweep: SweepOptions = group(SweepOptions)
     turn: TurnOptions = group(TurnOptions)
     link: LinkOptions = group(LinkOptions)
@@ -85,17 +115,16 @@ def sweep(options: SweepCommandOptions) -> int:
     from ...session.user_presets import load_presets
     from ..runners.sweep_runner import run_sweep
 
-    catalog, variant, peer = load_presets(print_stderr), options.link.to_variant(), options.peer
+    catalog, variant = load_presets(print_stderr), options.link.to_variant()
     outputs, resume = options.output.to_outputs(), options.sweep.resume
     if resume is not None:
-        if options.sweep.has_axes or options.link != LinkOptions():
+        given_preset, peer = options.target.read_words()
+        if options.sweep.has_axes or given_preset is not None or options.link != LinkOptions():
             raise UsageError("--resume continues a sweep with its own settings; give no others with it")
         definition, variant = _find_stored(resume, peer)
         preset = find_preset(definition.preset, catalog)
     else:
-        if peer is None:
-            raise UsageError("PEER is missing; give a host, or --resume GROUP")
-        definition, preset = options.sweep.define(catalog, peer)
+        definition, preset = options.sweep.define(catalog, options.target.find("sweep"))
         Judging(preset, variant).check_link_options()
     definition = replace(definition, base=options.turn.apply_to(definition.base))
     far_peer = options.far_end.find_peer(definition.peer)

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import Plan
 from ...words import parsing
-from ..click_extension import argument, flag, group, option
+from ..click_extension import flag, group, is_group_typed, option
 from ..metrics_options import MetricsOptions
-from ..options import OUTPUT, TEST, PlanOptions, headless_flag
+from ..options import OUTPUT, TEST, LinkOptions, PlanOptions, headless_flag, redact_flag
 from ..output import keep_log_off_screen, print_stderr
-from ..peer_options import FarEndOptions, check_supported
+from ..peer_options import AUTO, FarEndOptions, JudgedTargetOptions, Target, check_supported, peer_argument
 from ..web.browser_page import end_with_server, has_screen
 
 if TYPE_CHECKING:
     from ....engine.model.peer import Peer
     from ....presets.catalog import Catalog
+    from ....presets.wire import Variant
     from ....watch.watch_plan import Timing, WatchPlan
 
 _TIMES: Final = "Times and data"
@@ -29,30 +30,42 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 class WatchOptions:
     """How often a peer of the command line is tested, and what that may cost."""
 
-    preset: str | None = option(TEST, "Preset to compare with.", metavar="auto|none|ID", shown="auto")
     pass_mark: str | None = option(
-        TEST, "Percent of the expected rate that is a pass.", metavar="PERCENT", shown="95"
+        TEST,
+        "Percent of the expected rate that is a pass.",
+        brief="Percent of the expected rate to pass. [95]",
+        metavar="PERCENT",
+        shown="95",
     )
-    every: str = option(_TIMES, "Time between full tests.", default="1h", metavar="TIME")
-    probe_every: str = option(_TIMES, "Time between probes of latency, or none.", default="1m", metavar="TIME")
+    every: str = option(
+        _TIMES, "Time between full tests.", brief="Time between full tests. [1h]", default="1h", metavar="TIME"
+    )
+    probe_every: str = option(
+        _TIMES,
+        "Time between probes of latency, or none.",
+        brief="Time between probes of latency, or none. [1m]",
+        default="1m",
+        metavar="TIME",
+    )
     retests: str = option(_TIMES, "Repeat a test below its mark up to N times.", default="1", metavar="N")
     retest_after: str = option(_TIMES, "Pause before a repetition.", default="10s", metavar="TIME")
     budget: str | None = option(
-        _TIMES, "Most data of tests and probes in a calendar month: 50G.", metavar="SIZE", shown="no limit"
+        _TIMES,
+        "Most data of tests and probes in a calendar month: 50G.",
+        brief="Most data in a month: 50G. [no limit]",
+        metavar="SIZE",
+        shown="no limit",
     )
 
-    def to_plan(self, peer: "Peer", plan: Plan, catalog: "Catalog") -> "WatchPlan":
-        """Return the watch of one peer. Raises PlanError or UnknownPreset for the first bad value."""
+    def to_plan(self, peer: "Peer", plan: Plan, preset: str | None, variant: "Variant") -> "WatchPlan":
+        """Return the watch of one peer. Raises PlanError for the first bad value."""
         from ....presets.verdict import DEFAULT_PASS_PERCENT
         from ....watch.watch_plan import WatchedPeer, WatchPlan
 
-        preset = None if self.preset == _NONE else self.preset or "auto"
-        if preset not in {None, "auto"}:
-            catalog.find(preset or "")
         name = _UNSAFE.sub("-", str(peer)).strip("-._")[:64] or "peer"
         percent = DEFAULT_PASS_PERCENT if self.pass_mark is None else parsing.pass_percent(self.pass_mark)
         budget = None if self.budget is None else parsing.bytes_limit(self.budget)
-        watched = WatchedPeer(name, peer, plan, preset, percent, self._timing(), budget)
+        watched = WatchedPeer(name, peer, plan, preset, percent, self._timing(), budget, variant)
         return WatchPlan(name, (watched,))
 
     def _timing(self) -> "Timing":
@@ -74,28 +87,45 @@ class TestedPeerOptions:
 
     watch: WatchOptions = group(WatchOptions)
     plan: PlanOptions = group(PlanOptions)
+    link: LinkOptions = group(LinkOptions)
     far_end: FarEndOptions = group(FarEndOptions)
 
-    def to_plan(self, target: str, catalog: "Catalog") -> "WatchPlan":
+    def to_plan(self, target: Target, catalog: "Catalog") -> "WatchPlan":
         """Return the watch of one peer. Raises PlanError or UnknownPreset for the first bad value."""
-        peer, plan, rate = self.far_end.find_peer(target), self.plan.to_plan(), self.plan.sending_rate()
+        from ...session.run_spec import Judging, find_preset
+
+        variant = self.link.to_variant()
+        Judging(find_preset(target.preset, catalog), variant).check_link_options()
+        peer, plan, rate = self.far_end.find_peer(target.peer), self.plan.to_plan(), self.plan.sending_rate()
         check_supported(plan, peer, rate)
         if isinstance(rate, str):
             raise PlanError("rate", rate, "a watch needs a rate such as 100M, or none for the expected one")
-        return self.watch.to_plan(peer, plan, catalog)
+        return self.watch.to_plan(peer, plan, target.preset, variant)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTargetOptions(JudgedTargetOptions):
+    """One peer with its preset, or a file."""
+
+    second: str | None = peer_argument("FILE.toml | PEER", "A file with the peers of the watch, or one peer.")
 
 
 @dataclass(frozen=True, slots=True)
 class WatchCommandOptions:
     """A watch, and where its events go."""
 
-    target: str = argument("FILE.toml | PEER", "A file with the peers of the watch, or one peer.")
+    target: WatchTargetOptions = group(WatchTargetOptions)
     tested: TestedPeerOptions = group(TestedPeerOptions)
     metrics: MetricsOptions = group(MetricsOptions)
-    once: bool = flag(_TIMES, "Test each peer once, and end.")
-    follow: bool = flag(OUTPUT, "Show the watch that another process carries out, such as a service; test nothing.")
+    once: bool = flag(_TIMES, "Test each peer once, and end.", brief="Test each peer once, and end.")
+    follow: bool = flag(
+        OUTPUT,
+        "Show the watch that another process carries out, such as a service; test nothing.",
+        brief="Show the watch of another process, such as a service.",
+    )
     headless: bool = headless_flag()
-    json_stream: bool = flag(OUTPUT, "Print a JSON line for each event.")
+    json_stream: bool = flag(OUTPUT, "Print a JSON line for each event.", brief="Print a JSON line for each event.")
+    redact: bool = redact_flag()
 
 
 def watch(options: WatchCommandOptions) -> int:
@@ -108,20 +138,25 @@ def watch(options: WatchCommandOptions) -> int:
     from ...session.user_presets import load_presets
     from ..runners.watch_runner import WatchJob, run_watch
 
-    if options.follow and (options.once or options.metrics != MetricsOptions()):
+    if options.follow and (options.once or is_group_typed(MetricsOptions)):
         raise UsageError(
             "--follow only shows a watch; --once and metrics are options of the one that carries it out"
         )
     publishing = options.metrics.to_plan()
     catalog, file = load_presets(print_stderr), None
-    if (watched := read_target(options.target, catalog)) is None:
-        watched = options.tested.to_plan(options.target, catalog)
-    elif options.tested != TestedPeerOptions():
+    preset, named = options.target.read_words()
+    watched = None if named is None else read_target(named, catalog)
+    if named is None or watched is None:
+        watched = options.tested.to_plan(options.target.find("watch", AUTO), catalog)
+    elif preset is not None or is_group_typed(TestedPeerOptions):
         raise UsageError("a file says how its peers are tested; give no such options with it")
     else:
-        file = Path(options.target)
+        file = Path(named)
     is_screen = not (options.headless or options.json_stream or options.once) and has_screen()
     if is_screen:
+        from ...app.look import read_look
+
+        read_look()  # before anything is started
         keep_log_off_screen()
         end_with_server()
     outputs = (options.once, options.json_stream, is_screen, publishing, options.follow)

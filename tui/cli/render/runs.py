@@ -13,18 +13,33 @@ from ....engine.results.figure_codec import DOCUMENT_VERSION
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
 from ...words import numbers
 from ...words.comparison import changed_settings, comparison_json, comparison_table, identity_differences
-from ...words.run_line import grade_in, listed_bit_s, run_end_text, settings_count, short_peers
+from ...words.redaction import REDACTION
+from ...words.run_line import (
+    grade_in,
+    listed_bit_s,
+    loss_text,
+    run_end_text,
+    settings_count,
+    short_peers,
+    test_words,
+)
 from ...words.table import Table
 from .table import PrintedTable
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}
-_HEADINGS: Final[tuple[str, ...]] = ("run", "preset", "peer", "Mb/s", "verdict", "ended", "label", "group")
+_HEADINGS: Final = ("run", "peer", "test", "Mb/s", "loss", "verdict", "preset", "ended", "label", "group")
+_NUMBERS: Final = {"Mb/s", "loss"}
+_IF_ANY: Final = ("loss", "label", "group")  # a terminal has these columns only if a run has such a figure
+_READABLE: Final = 12  # cells of a name that still says something
+# The columns that a narrow terminal leaves out, unless there is room beside names of at most so many cells.
+_FIRST_TO_GO: Final[dict[str, int | None]] = {"group": None, "ended": None, "preset": _READABLE}
 _PEER: Final = _HEADINGS.index("peer")
 
 
 def row_json(row: RunRecord) -> dict[str, Any]:
     """Return a run of the list as JSON values."""
+    REDACTION.learn_document(row.peer, row.document)
     return {
         "run_id": row.run_id,
         "started_utc": row.started_utc,
@@ -44,18 +59,19 @@ def run_list(rows: Iterable[RunEntry], width: int | None = None) -> tuple[Text, 
     """Return the heading of `runs list`, and a line for each run, in `width` cells.
 
     Ids, rates and verdicts are never cut; names are, the longest first, and peers that differ still look different.
-    Labels and groups have a column if a run has one. Without a width nothing is cut, and the columns are always
-    the same.
+    Loss, labels and groups have a column if a run has one. Without a width nothing is cut, and the columns are
+    always the same.
     """
     cells = list(_run_cells(rows))
     needs = [max(map(cell_len, dict.fromkeys(column))) for column in zip(_HEADINGS, *cells, strict=True)]
     widths: dict[str, int] = dict(zip(_HEADINGS, needs, strict=True))
     if width is not None:
-        for name in ("label", "group"):
+        for name in _IF_ANY:
             if not any(row[_HEADINGS.index(name)] for row in cells):
                 del widths[name]
-        if _total_width(widths) > width:
-            widths.pop("group", None)  # `runs show` and JSON have it
+        for name, cells_of_names in _FIRST_TO_GO.items():
+            if _total_width(widths, cells_of_names) > width:
+                widths.pop(name, None)  # `runs show` and JSON have it
         while _total_width(widths) > width:
             longest = max(sorted(_NAMES & widths.keys()), key=widths.__getitem__)
             if widths[longest] <= _MIN_NAME:
@@ -72,11 +88,14 @@ def _run_cells(rows: Iterable[RunEntry]) -> Iterator[tuple[str, ...]]:
     """Yield the texts of each run. Equal ones are the same object: there may be many runs."""
     same: dict[str, str] = {}
     for row in rows:
+        REDACTION.learn_far_end(row.peer)
         rest = (
-            row.preset or numbers.UNKNOWN,
             numbers.sanitize(row.peer),
+            test_words(row.figures),
             _rate_cell(row),
+            loss_text(row.figures),
             _verdict_cell(row),
+            row.preset or numbers.UNKNOWN,
             run_end_text(row),
             numbers.sanitize(row.label or ""),
             numbers.sanitize(row.group or ""),
@@ -95,7 +114,7 @@ def _line(cells: Sequence[str], widths: Mapping[str, int], short: Mapping[str, s
         if cell_len(cut) > width:
             cut = set_cell_size(cut, width - 1) + "…"
         room = " " * (width - cell_len(cut))
-        parts.append(room + cut if heading == "Mb/s" else cut + room)
+        parts.append(room + cut if heading in _NUMBERS else cut + room)
     return "  ".join(parts)
 
 
@@ -104,16 +123,18 @@ def _rate_cell(row: RunEntry) -> str:
 
 
 def _verdict_cell(row: RunEntry) -> str:
-    """Return a run's verdict; without one the grade of its latency, or the number of settings that it had."""
+    """Return a run's verdict; without one the grade of its latency, the number of its settings, or its end."""
     if row.verdict == "none" and (grade := grade_in(row.figures)):
         return f"• grade {grade}"
     if row.verdict == "none" and (count := settings_count(row.figures)) > 1:
         return f"• {numbers.quantity(count, 'setting')}"
-    return numbers.UNKNOWN if row.verdict is None else numbers.verdict(row.verdict)
+    return f"• {run_end_text(row)}" if row.verdict is None else numbers.verdict(row.verdict)
 
 
-def _total_width(widths: Mapping[str, int]) -> int:
-    return sum(widths.values()) + 2 * (len(widths) - 1)
+def _total_width(widths: Mapping[str, int], most: int | None = None) -> int:
+    """Return the width of a line, with names of at most so many cells."""
+    cells = (min(width, most) if most is not None and name in _NAMES else width for name, width in widths.items())
+    return sum(cells) + 2 * (len(widths) - 1)
 
 
 @dataclass(frozen=True, slots=True)

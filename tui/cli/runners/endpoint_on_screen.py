@@ -7,32 +7,32 @@ from functools import partial
 from ....engine.far.status import LogEntry
 from ....engine.host.event_loop import run
 from ...app.app import EndpointApp
+from ...app.look import read_look
 from ...endpoint.endpoint_log import EndpointLog
 from ...endpoint.endpoint_publication import announced_on_lan
 from ...endpoint.endpoint_setup import EndpointConfig, EndpointSetup, open_endpoint, prepare_endpoint
 from ...endpoint.served_endpoint import ServedEndpoint
-from ...session.preferences import read_preferences, save_preferences
+from ...session.preferences import Preferences, save_preferences
 from ...session.storage import config_dir
 from ..termination import handle_signals
 
 
 def serve_on_screen(config: EndpointConfig) -> int:
     """Serve clients behind the screen until the user or a signal ends it; return the exit status."""
+    preferences = read_look()
     log = EndpointLog(lambda: datetime.now().astimezone())
     setup = prepare_endpoint(config, log.add)
-    run(_serve(config, setup, log))
+    run(_serve(config, setup, log, preferences))
     return 0
 
 
-async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog) -> None:
+async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog, preferences: Preferences) -> None:
     async with open_endpoint(config, setup, log.add) as (endpoint, metrics_url):
         served = ServedEndpoint(config, setup, endpoint, log)
         log.add(LogEntry("listening", f"listening on {served.info.address}"))
         if metrics_url is not None:
             log.add(LogEntry("listening", f"metrics: {metrics_url}"))
-        app = EndpointApp(
-            served, loaded=read_preferences(config_dir()), save=partial(save_preferences, config_dir())
-        )
+        app = EndpointApp(served, preferences=preferences, save=partial(save_preferences, config_dir()))
         served.on_end = app.exit
 
         def receive(number: signal.Signals) -> None:

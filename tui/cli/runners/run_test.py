@@ -148,7 +148,7 @@ class _Runner:
     async def run_test(self) -> None:
         """Choose the preset and the rate, and run the test."""
         test, far = self._test, self._far or self._test.peer
-        with LiveLine(test.plan, str(test.peer)) as live:
+        with LiveLine(test.plan, str(test.peer), test.outputs.line_ns) as live:
             self._test = test = await complete_spec(test, far)
             async with open_run_session(test, log=self._log, far_end=self._far) as session:
                 self._progress.session = session
@@ -184,7 +184,7 @@ class _Runner:
         print_stderr(experiment.announce(test.plan))
         record = replace(test.record, group=f"{_GROUP_PREFIX}{first.run_id}", notices=())
         second = replace(test, plan=experiment.trial.apply_to(test.plan), record=record)
-        with LiveLine(second.plan, str(test.peer)) as live:
+        with LiveLine(second.plan, str(test.peer), test.outputs.line_ns) as live:
             async with open_run_session(second, log=self._log, far_end=self._far) as session:
                 self._progress.second = session
                 await self._show(session, live)
@@ -208,6 +208,7 @@ class _Runner:
             self._progress.printed += notices
             if test.outputs.as_json_stream:
                 _emit_lines(session, event, notices)
+        live.end_run()
 
 
 def _emit_lines(session: RunSession, event: Event, notices: Sequence[str]) -> None:

@@ -102,7 +102,7 @@ async def _run_steps(test: RunSpec, log: RunLog | None, progress: _Steps, stoppe
     with stopper.in_force():
         async with ForkServerLease(), open_far_end(with_access(test.peer)) as far, AsyncExitStack() as stack:
             # Not earlier: ssh may ask for something on the terminal while it connects.
-            live = stack.enter_context(LiveLine(test.plan, str(test.peer)))
+            live = stack.enter_context(LiveLine(test.plan, str(test.peer), test.outputs.line_ns))
             spec = await complete_spec(test, far)
             for notice in spec.record.notices:
                 live.print_above(notice)
@@ -157,3 +157,4 @@ class _StepRunner:
             for line in session.json_lines(event) if has_lines else ():
                 if line["type"] != "end":
                     emit_json_line(line)
+        self._live.end_run()

@@ -18,7 +18,16 @@ def is_browser_page() -> bool:
 
 def has_screen() -> bool:
     """Return whether an app can be drawn, on stderr, and gets keys: without keys nobody could leave it."""
-    return is_browser_page() or all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    return is_browser_page() or (_has_terminal() and not is_dumb_terminal())
+
+
+def is_dumb_terminal() -> bool:
+    """Return whether there is a terminal that cannot move its cursor, such as an editor's: it shows no app."""
+    return _has_terminal() and os.environ.get("TERM") == "dumb" and not is_browser_page()
+
+
+def _has_terminal() -> bool:
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def end_with_server() -> None:

@@ -5,18 +5,20 @@ Above each period are its settings and its average, so that the user can compare
 
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil, floor
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
 from ....engine.model.events import ExpectedRate
 from ....engine.model.plan import Direction
-from ....engine.results.sums.traces import PlotPeriod
 from ...kit.drawing.canvas import EIGHTHS, Canvas, ticks, to_eighths, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, EXPECTED
-from ...readings.cockpit_snapshot import CockpitSnapshot
 from ...readings.plot_values import PlotColumn, flow_scale, peak_above, period_averages, plot_columns
 from ...words import numbers
+
+if TYPE_CHECKING:
+    from ....engine.results.sums.traces import PlotPeriod
+    from ...readings.cockpit_snapshot import CockpitSnapshot
 
 _EMPTY_BIT_S: Final = 1e9  # the top of an empty axis
 # A line at an eighth of a cell, from 1 to 8. It is never above a bar of the same height, nor below a lower one.
@@ -29,7 +31,7 @@ _LABEL: Final = "bold $foreground on $background"  # on a coloured area, some te
 class RatePlot:
     """Draws the throughput or the transactions a second of a snapshot."""
 
-    def __init__(self, view: CockpitSnapshot) -> None:
+    def __init__(self, view: "CockpitSnapshot") -> None:
         self._view = view
         self._periods = view.readings.periods if view.readings else []
         self._other_tests = view.readings.traces.other_tests if view.readings else []
@@ -135,12 +137,14 @@ class RatePlot:
             for x in range(first, last, 2):
                 canvas.overlay(x, 0, "×", "bold $foreground")
 
-    def _peak(self, period: PlotPeriod) -> ExpectedRate | None:
+    def _peak(self, period: "PlotPeriod") -> ExpectedRate | None:
         """Return the peak rate of a period's direction if it is above the expected one."""
         return peak_above(period.expected_rate(), self._view.peak[period.settings.direction])
 
 
-def draw_periods(canvas: Canvas, periods: Sequence[PlotPeriod], span_s: float, value: Callable[[int], str]) -> None:
+def draw_periods(
+    canvas: Canvas, periods: "Sequence[PlotPeriod]", span_s: float, value: Callable[[int], str]
+) -> None:
     """Draw a line for each change, and above each period its settings and a value. Without a change draw nothing.
 
     Args:
@@ -164,14 +168,14 @@ def draw_periods(canvas: Canvas, periods: Sequence[PlotPeriod], span_s: float, v
                 break
 
 
-def draw_changes(canvas: Canvas, periods: Sequence[PlotPeriod], span_s: float) -> None:
+def draw_changes(canvas: Canvas, periods: "Sequence[PlotPeriod]", span_s: float) -> None:
     """Draw a line for each change of settings."""
     for period in periods[1:]:
         for y in range(canvas.height):
             canvas.overlay(int(period.from_s / span_s * canvas.width), y, "│", "bold $foreground")
 
 
-def _period_label(periods: Sequence[PlotPeriod], number: int) -> str:
+def _period_label(periods: "Sequence[PlotPeriod]", number: int) -> str:
     """Return the settings that changed at the start of a period. For the first period, return those at its end."""
     other = periods[number - 1] if number else periods[1]
     return numbers.settings_change(other.settings, periods[number].settings)

@@ -8,12 +8,11 @@ as a collapse. A moment without loss has a dot, one without datagrams is empty.
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
 from ....engine.model.plan import Direction, Plan
-from ....engine.results.sums.traces import DatagramPoint, PlotPeriod
 from ...kit.drawing.canvas import GUTTER, base_axis, time_labels
 from ...kit.drawing.styled_lines import LineWidget, first_fit, join_fit
 from ...kit.drawing.styles import BAD, MUTED, SHORT
@@ -23,6 +22,9 @@ from ...words import numbers
 from .rate_plot import RatePlot
 from .trace_plot import TracePlot
 from .window_bars import WINDOW_TITLES, window_lines
+
+if TYPE_CHECKING:
+    from ....engine.results.sums.traces import DatagramPoint, PlotPeriod
 
 _DIVIDER: Final = " latency, ms "
 # The share from which a cell looks like this. The first one that is reached counts.
@@ -194,7 +196,7 @@ def loss_strip(view: CockpitSnapshot, span_s: float, width: int, *, most: int) -
     return [_strip_line(f"loss {numbers.arrow(Direction.DUPLEX)}", both)]
 
 
-def _column_shares(points: Sequence[DatagramPoint], step_s: float, width: int) -> list[float | None]:
+def _column_shares(points: "Sequence[DatagramPoint]", step_s: float, width: int) -> list[float | None]:
     """Return the lost share of each column. An interval wider than a column fills all columns that it covers."""
     ends = [point.at_s for point in points]
     shares: list[float | None] = []

@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
 from statistics import fmean
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from textual.content import Content
 
 from ....engine.model.plan import SECOND_NS, Direction
-from ....engine.results.responsiveness.result import ResponsivenessPoint
-from ....engine.results.sums.traces import DatagramPoint, TcpPoint
 from ...kit.drawing.canvas import Canvas, tick_decimals, ticks, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, MUTED
-from ...readings.cockpit_snapshot import CockpitSnapshot
 from ...readings.plot_values import PlotContent, follow_values
 from ...words import numbers
 from .rate_plot import draw_changes, draw_periods
+
+if TYPE_CHECKING:
+    from ....engine.results.responsiveness.result import ResponsivenessPoint
+    from ....engine.results.sums.traces import DatagramPoint, TcpPoint
+    from ...readings.cockpit_snapshot import CockpitSnapshot
 
 _TITLES: Final = {
     PlotContent.LATENCY: ("latency, ms, median and p99 of each interval", "latency, ms"),
@@ -66,7 +68,7 @@ class TracePlot:
     Without `has_labels`, the periods have no texts, because the plot above has them.
     """
 
-    def __init__(self, view: CockpitSnapshot, content: PlotContent, *, has_labels: bool = True) -> None:
+    def __init__(self, view: "CockpitSnapshot", content: PlotContent, *, has_labels: bool = True) -> None:
         self._content = content
         self._has_labels = has_labels
         self._slowest = _slowest(view) if content is PlotContent.LATENCY else []
@@ -155,7 +157,7 @@ class TracePlot:
         return texts[0][1:] if len(texts) == 1 else " ".join(texts)
 
 
-def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[_Value]]:
+def _lines(view: "CockpitSnapshot", content: PlotContent) -> dict[Direction, list[_Value]]:
     """Return the values of each direction that has points."""
     if view.readings is None:
         return {}
@@ -166,17 +168,17 @@ def _lines(view: CockpitSnapshot, content: PlotContent) -> dict[Direction, list[
     return {flow: _values(points[flow], content) for flow in sorted(points) if points[flow]}
 
 
-def _slowest(view: CockpitSnapshot) -> list[_Value]:
+def _slowest(view: "CockpitSnapshot") -> list[_Value]:
     """Return the 99th percentile of each interval's latency."""
     points = view.readings.load_points if view.readings else ()
     return [_latency(point, point.p99_ns) for point in points]
 
 
-def _latency(point: ResponsivenessPoint, value_ns: int | None) -> _Value:
+def _latency(point: "ResponsivenessPoint", value_ns: int | None) -> _Value:
     return _Value(point.elapsed_ns / SECOND_NS, None if value_ns is None else value_ns / 1e6)
 
 
-def _values(points: Sequence[TcpPoint | DatagramPoint], content: PlotContent) -> list[_Value]:
+def _values(points: "Sequence[TcpPoint | DatagramPoint]", content: PlotContent) -> list[_Value]:
     """Return the values of points: milliseconds, percent, KiB, or retransmits a second."""
     values = [_VALUES[content](point) for point in points]
     if content is PlotContent.RETRANSMITS:

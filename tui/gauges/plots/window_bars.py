@@ -1,15 +1,17 @@
 """The bytes in flight of a session as a bar, above the windows that limit them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
-from ....presets.diagnosis.window_bounds import FlowWindows
 from ...kit.drawing.canvas import bar
 from ...kit.drawing.styled_lines import cut_words
 from ...kit.drawing.styles import DIRECTION_STYLES, LOAD, MUTED
 from ...words import numbers
+
+if TYPE_CHECKING:
+    from ....presets.diagnosis.window_bounds import FlowWindows
 
 WINDOW_TITLES: Final = (
     "bytes in flight and windows in each session, last 3 s",
@@ -27,7 +29,7 @@ _MEANINGS: Final = (
 _NOTHING: Final = "no values from the kernel yet"
 
 
-def window_lines(windows: Sequence[FlowWindows], width: int, height: int) -> list[Content]:
+def window_lines(windows: "Sequence[FlowWindows]", width: int, height: int) -> list[Content]:
     """Return four bars for each direction: in flight, window, cwnd, and bandwidth x delay of the expected rate.
 
     All have one scale, so that the user sees which bar the bytes in flight have reached. If they fit, explanations
@@ -51,7 +53,7 @@ def _meanings(width: int) -> Iterator[Content]:
         yield Content.styled(cut_words(f"{name:<{_LABEL_CELLS}}{meaning}", width), MUTED)
 
 
-def _flow_lines(flow: FlowWindows, top: float, room: int, *, has_arrow: bool) -> Iterator[Content]:
+def _flow_lines(flow: "FlowWindows", top: float, room: int, *, has_arrow: bool) -> Iterator[Content]:
     arrow = f"{numbers.arrow(flow.direction)} " if has_arrow else ""
     for name, value in _bars(flow):
         style = DIRECTION_STYLES[flow.direction] if name == "in flight" else LOAD
@@ -63,5 +65,5 @@ def _flow_lines(flow: FlowWindows, top: float, room: int, *, has_arrow: bool) ->
         )
 
 
-def _bars(flow: FlowWindows) -> tuple[tuple[str, float | None], ...]:
+def _bars(flow: "FlowWindows") -> tuple[tuple[str, float | None], ...]:
     return ("in flight", flow.in_flight), ("window", flow.window), ("cwnd", flow.cwnd), ("needed", flow.needed)

@@ -15,6 +15,7 @@ tests/tui/kit/drawing/test_textual_internals.py.
 # Textual's types leave the type parameters of Screen and App unknown.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
 
+import asyncio
 import os
 import sys
 from collections.abc import Iterable
@@ -342,6 +343,7 @@ class DiffApp(App[None]):
     def __init__(self) -> None:
         # Textual finds the driver of the variable itself: `linkgauge web` sets it for a page in a browser.
         super().__init__(driver_class=None if os.environ.get("TEXTUAL_DRIVER") else _PatientDriver)
+        self.first_frame = asyncio.Event()  # set when the terminal has it
         self.is_ended_by_signal = False  # if so, the terminal has only a moment to take the last pieces
         self._diff = ScreenDiff(self.console._color_system)  # noqa: SLF001
         self._is_retry_set = False
@@ -374,6 +376,7 @@ class DiffApp(App[None]):
         if not self._is_terminal_behind():
             if changes := self._diff.render_changes():
                 super()._display(screen, _CellUpdate(changes))
+                self.first_frame.set()
         elif not self._is_retry_set:
             self._is_retry_set = True
             self.set_timer(_RETRY_S, self._retry)

@@ -1,10 +1,15 @@
-"""Colours: the styles of text and plots as tokens of the current theme, and a theme beside Textual's."""
+"""Colours: the styles of text and plots as tokens of the current theme, and themes beside Textual's."""
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
 
-from textual.theme import Theme
+from textual.color import Color, ColorParseError
+from textual.theme import BUILTIN_THEMES, Theme
 
+from ....engine.model.errors import PlanError
 from ....engine.model.plan import Direction
+from ...session.setting_table import OWN_THEME, THEMES
 
 MUTED: Final = "$foreground 62%"
 KEY: Final = "bold $footer-key-foreground"
@@ -56,3 +61,39 @@ MONOCHROME: Final = Theme(
     dark=True,
     variables={"footer-key-foreground": "#ffffff", "input-selection-background": "#767676 40%"},
 )
+_COLOURS: Final = (
+    "primary", "secondary", "warning", "error", "success", "accent", "foreground", "background", "surface", "panel",
+    "boost",
+)  # fmt: skip
+_OTHERS: Final = ("name", "base", "dark")
+_DEFAULT_BASE: Final = "textual-dark"
+
+
+def own_theme(table: Mapping[str, Any]) -> Theme:
+    """Return the theme of the user's colours, which are those of a base with some changes.
+
+    Raises PlanError for a key or a colour that cannot be used. Colours of the terminal cannot: gauges mix colours.
+    """
+    base = table.get("base", _DEFAULT_BASE)
+    if base not in list(THEMES):
+        raise PlanError("base", repr(base)[:60], f"give one of {', '.join(THEMES)}")
+    changes: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in {*_COLOURS, *_OTHERS}:
+            raise PlanError(key, "", f"it is not a colour of a theme: give {', '.join((*_COLOURS, *_OTHERS))}")
+        if key in _COLOURS:
+            changes[key] = _colour(key, value)
+    if not isinstance(table.get("dark", False), bool):
+        raise PlanError("dark", repr(table["dark"])[:60], "give true or false")
+    theme = MONOCHROME if base == MONOCHROME.name else BUILTIN_THEMES[str(base)]
+    return replace(theme, name=OWN_THEME, dark=table.get("dark", theme.dark), **changes)
+
+
+def _colour(key: str, value: object) -> str:
+    try:
+        colour = Color.parse(value) if isinstance(value, str) else None
+    except ColorParseError:
+        colour = None
+    if colour is None or colour.ansi is not None:
+        raise PlanError(key, repr(value)[:60], "give a colour such as '#0178d4' or 'teal'")
+    return str(value)

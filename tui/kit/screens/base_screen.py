@@ -15,6 +15,7 @@ from ...session.preferences import Preferences
 from ...words import numbers
 from ..actions import TEXT_ACTIONS, Marks, ScreenKind
 from ..drawing.screen_diff import DiffScreen
+from ..widgets.key_footer import KeyFooter
 from .feature_app import app_of
 
 _log = logging.getLogger(__name__)
@@ -54,6 +55,14 @@ class ActionScreen(DiffScreen):
     SCREEN_KIND: ClassVar[ScreenKind]
     MARKS: ClassVar[Marks] = ()
     """The marks of the screen, if its help page has only its own actions."""
+
+    def footer(self) -> KeyFooter:
+        """Return the last line: the keys of the screen, as the user has them."""
+        return KeyFooter(self.SCREEN_KIND, app_of(self).key_map.actions_of(self.SCREEN_KIND))
+
+    def key_of(self, action_id: str) -> str:
+        """Return the key of an action, as texts name it."""
+        return app_of(self).key_map.name_of(action_id)
 
     def apply(self, preferences: Preferences) -> None:
         """Apply changed preferences. The bottom screen of an app extends this."""
@@ -98,6 +107,10 @@ class ActionScreen(DiffScreen):
     async def action_settings(self) -> None:
         """Edit the preferences."""
         await app_of(self).run_action("app.settings")
+
+    async def action_redact(self) -> None:
+        """Hide or show addresses and names."""
+        await app_of(self).run_action("app.redact")
 
     async def action_suspend(self) -> None:
         """Suspend the app to the shell."""

@@ -3,41 +3,55 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from textual.screen import Screen
 
 from ....engine.model.peer import Peer
-from ....engine.results.run_log import RunEntry, RunLog
-from ....presets.catalog import Catalog
 from ...session.preferences import Preferences
-from ...session.run_exports import ExportRuns
 from ..drawing.message_line import MessageApp
+from ..key_map import KeyMap
+
+if TYPE_CHECKING:
+    from ....engine.results.run_log import RunEntry, RunLog
+    from ....presets.catalog import Catalog
+    from ...session.run_exports import ExportRuns
+
+
+def _no_log() -> None:
+    """Return None: runs are not stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredServices:
-    """What screens of stored runs are given. `history` is None if runs are not stored.
+    """What screens of stored runs are given.
 
+    `open_log` returns the run log, or None if runs are not stored. The first call opens it.
     `clock` counts nanoseconds. It limits how often gauges are drawn, and estimates the remaining time.
     """
 
-    catalog: Catalog
-    export: ExportRuns
-    history: RunLog | None = None
+    catalog: "Catalog"
+    export: "ExportRuns"
+    open_log: "Callable[[], RunLog | None]" = _no_log
     clock: Callable[[], int] = time.monotonic_ns
+
+    @property
+    def history(self) -> "RunLog | None":
+        """The run log; None if runs are not stored."""
+        return self.open_log()
 
 
 class FeatureApp(MessageApp):
     """An app whose screens open each other. `tui/app` has the apps."""
 
     preferences: Preferences = Preferences()
+    key_map: KeyMap = KeyMap()
 
-    def open_run(self, entry: RunEntry, log: RunLog, services: StoredServices) -> None:
+    def open_run(self, entry: "RunEntry", log: "RunLog", services: StoredServices) -> None:
         """Show a run of the log in the gauges."""
         raise NotImplementedError
 
-    def open_history(self, log: RunLog, services: StoredServices, filter_text: str = "") -> None:
+    def open_history(self, log: "RunLog", services: StoredServices, filter_text: str = "") -> None:
         """Show the list of runs."""
         raise NotImplementedError
 

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from ..actions import Marks, ScreenKind, actions_by_topic
 from ..drawing.styles import KEY
 from ..widgets.scroll_views import TextPage
+from .feature_app import app_of
 
 _KEY_COLUMNS: Final = 9
 
@@ -85,9 +86,11 @@ class HelpScreen(ModalScreen[None]):
 
     def _lines(self, width: int) -> list[Content]:
         lines: list[Content] = []
+        keys = app_of(self).key_map
         for topic, actions in actions_by_topic(self._screen_kind).items():
-            lines += _section(topic, [(action.key_names, action.help) for action in actions], width)
-        lines += [*_section("Anywhere", _ANYWHERE, width), *_section("Marks", self._legend, width)]
+            lines += _section(topic, [(keys.own(action).key_names, action.help) for action in actions], width)
+        movements = [(action.key_names, action.help) for action in keys.movements()]
+        lines += [*_section("Anywhere", [*_ANYWHERE, *movements], width), *_section("Marks", self._legend, width)]
         is_of_endpoint = self._screen_kind is ScreenKind.ENDPOINT
         return [*lines, *([] if is_of_endpoint else _section("Words", _WORDS, width))]
 

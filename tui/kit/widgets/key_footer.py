@@ -9,13 +9,25 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.events import Click
 
-from ..actions import Action, ScreenKind, actions_of
+from ..actions import Action, ScreenKind
 from ..drawing.styled_lines import LineWidget
 from ..drawing.styles import KEY, MUTED
 
 # Actions that the user needs at every width.
 _FIRST: Final = frozenset(
-    {"toggle_run", "go_on", "copy", "help", "back", "leave", "finish", "leave_mesh", "leave_watch"}
+    {
+        "toggle_run",
+        "go_on",
+        "copy",
+        "help",
+        "back",
+        "leave",
+        "finish",
+        "leave_mesh",
+        "leave_watch",
+        "leave_replay",
+        "pause_replay",
+    }
 )
 # The settings bar shows the keys of these.
 _SETTINGS: Final = frozenset(
@@ -72,9 +84,9 @@ class KeyFooter(LineWidget[frozenset[str]]):
     }
     """
 
-    def __init__(self, screen: ScreenKind) -> None:
+    def __init__(self, screen: ScreenKind, actions: Sequence[Action]) -> None:
         super().__init__(frozenset())
-        self._entries = [*_entries(screen), _PALETTE]
+        self._entries = [*_entries(screen, actions), _PALETTE]
 
     def show(self, value: frozenset[str]) -> None:
         """Show which actions are not available now."""
@@ -100,9 +112,9 @@ class KeyFooter(LineWidget[frozenset[str]]):
                 break
 
 
-def _entries(screen: ScreenKind) -> Iterator[_Entry]:
+def _entries(screen: ScreenKind, registered: Sequence[Action]) -> Iterator[_Entry]:
     """Yield the entries in the registry's order. Neighbours with one label, such as + and -, become one entry."""
-    for label, neighbours in groupby(actions_of(screen), key=lambda action: action.label):
+    for label, neighbours in groupby(registered, key=lambda action: action.label):
         actions = list(neighbours)
         keys = "".join((action.key_labels or action.keys)[0] for action in actions)
         yield _Entry(keys, label, actions[0].keys[0], _rank(actions[0], screen), actions[0].id)

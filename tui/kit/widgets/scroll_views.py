@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.console import RenderableType
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.events import Click, Resize
 from textual.geometry import Region, Size
@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from ..actions import SCROLL_BINDINGS, movement_bindings
 from ..drawing.styled_lines import StyledWidget
 
 _CURSOR = "cursor-list--cursor"
@@ -26,14 +27,9 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {_CURSOR}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "cursor_up", show=False),
-        Binding("down", "cursor_down", show=False),
-        Binding("pageup", "page_up", show=False),
-        Binding("pagedown", "page_down", show=False),
-        Binding("home", "first", show=False),
-        Binding("end", "last", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = movement_bindings(
+        up="cursor_up", down="cursor_down", page_up="page_up", page_down="page_down", first="first", last="last"
+    )
     DEFAULT_CSS = """
     CursorList {
         overflow-x: hidden;
@@ -191,6 +187,7 @@ LineLayout = Callable[[int], Sequence[Content]]
 class TextPage(StyledWidget, ScrollView, can_focus=True):
     """Shows a Rich renderable, or lines from a function of the width."""
 
+    BINDINGS: ClassVar[list[BindingType]] = SCROLL_BINDINGS
     DEFAULT_CSS = """
     TextPage {
         overflow-x: hidden;

@@ -47,6 +47,8 @@ class PeerTest:
         self._session: RunSession | None = None
         self._task: asyncio.Task[Any] | None = None
         self._is_stopped = False
+        self.notices: tuple[str, ...] = ()
+        """Why its rate is not judged, if the preset was to be chosen and none could be."""
 
     def stop(self) -> None:
         """End the test in order. The part that it has measured is in the run log and does not count."""
@@ -86,7 +88,7 @@ class PeerTest:
         return RunSpec(
             watched.plan,
             watched.peer,
-            Judging(preset=preset, pass_percent=watched.pass_percent, is_rate_expected=True),
+            Judging(preset, watched.variant, watched.pass_percent, is_rate_expected=True),
             Record(label=watched.name, group=context.group, run_id=self.run_id),
             sending_rate=watched.plan.settings.rate_bit_s,
         )
@@ -96,6 +98,8 @@ class PeerTest:
         watched, context = self._watched, self._context
         async with open_far_end(with_access(watched.peer)) as far:
             spec = await complete_spec(self._spec(), far if watched.peer.ssh else watched.peer)
+            if watched.preset is not None and spec.judging.preset is None:
+                self.notices = spec.record.notices
             async with open_run_session(spec, log=context.log, far_end=far) as session:
                 self._session = session
                 if self._is_stopped:

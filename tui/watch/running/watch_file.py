@@ -21,8 +21,11 @@ from ....engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, So
 from ....engine.model.workload import Workload, all_workloads, workload_named
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
+from ....presets.expectation import check_variant
+from ....presets.wire import Variant
 from ....watch.watch_plan import Notify, NotifyFormat, Timing, WatchedPeer, WatchPlan
 from ...words import parsing
+from ...words.redaction import REDACTION
 
 MAX_FILE_BYTES: Final = 1 << 20
 _MOST_SHOWN: Final = 60  # characters of a wrong value
@@ -135,6 +138,12 @@ _OPTIONS: Final[Mapping[str, _Parser]] = {
     "ip": _ip_version,
     "source": _name,
     "device": _name,
+    "line_rate": parsing.line_rate_bit_s,
+    "mtu": parsing.mtu_bytes,
+    "ipv6": bool,
+    "vlan": _integer("give 0, 1 or 2 (QinQ)"),
+    "tunnel": parsing.tunnel,
+    "timestamps": bool,
 }
 _PEER: Final[Mapping[str, _Parser]] = {"name": _name, "address": parsing.peer, **_OPTIONS}
 _NOTIFY: Final[Mapping[str, _Parser]] = {
@@ -216,9 +225,11 @@ class _WatchReader:
         merged = {**defaults, **values}
         address: Peer = self._made(f"{place}.", lambda: values["address"].over_ip(merged.get("ip")))
         name = merged.get("name", address.host)
+        REDACTION.learn_host(address.host, name)
         preset = merged.get("preset", AUTO)
+        variant: Variant = self._made(f"{place}.", lambda: _variant(merged))
         if self._presets is not None and preset not in {None, AUTO}:
-            self._check_preset(preset, place)
+            self._check_preset(self._presets, preset, variant, place)
         known = WatchedPeer.__dataclass_fields__
         return self._made(
             f"{place}.",
@@ -230,15 +241,16 @@ class _WatchReader:
                 merged.get("pass", known["pass_percent"].default),
                 _timing(merged),
                 merged.get("budget"),
+                variant,
             ),
         )
 
-    def _check_preset(self, preset: str, place: str) -> None:
+    def _check_preset(self, presets: Catalog, preset: str, variant: Variant, place: str) -> None:
         try:
-            if self._presets is not None:
-                self._presets.find(preset)
+            found = presets.find(preset)
         except UnknownPreset as error:
             raise UsageError(f"{self._file}: {place}.preset: {error}") from error
+        self._made(f"{place}.", lambda: check_variant(found, variant))
 
     def _notify(self, table: object) -> Notify:
         values = dict(self._table(table, "notify"))
@@ -340,6 +352,18 @@ def _plan(values: Mapping[str, Any]) -> Plan:
         burst=values.get("burst", 1),
         rate_bit_s=None if workload.is_datagram else rate,
         bytes_limit=values.get("bytes"),
+    )
+
+
+def _variant(values: Mapping[str, Any]) -> Variant:
+    """Return the link options of a peer; raise PlanError."""
+    return Variant(
+        ip=6 if values.get("ipv6") else 4,
+        timestamps=values.get("timestamps"),
+        vlan_tags=values.get("vlan", 0),
+        tunnel=values.get("tunnel"),
+        line_rate_bit_s=values.get("line_rate"),
+        mtu_bytes=values.get("mtu"),
     )
 
 

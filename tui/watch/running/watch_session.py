@@ -137,6 +137,7 @@ class WatchSession:
         self._notifier = Notifier(self.report, self._note_told)
         self._sent: dict[tuple[str, Metric | None], News] = {}  # or being sent
         self._once = False
+        self._noticed: set[tuple[str, str]] = set()  # what was said of tests: once for each peer
 
     @property
     def statuses(self) -> Mapping[str, PeerStatus]:
@@ -365,6 +366,10 @@ class WatchSession:
             check.stop()
         result = await check.carry_out()
         await call_in_thread(self._context.log.flush, name="run log")
+        for text in check.notices:
+            if (watched.name, text) not in self._noticed:
+                self._noticed.add((watched.name, text))
+                await self._emit(WatchNotice(self._clock(), text, watched.name))
         return result
 
     async def _probe_peer(self, name: str) -> None:

@@ -79,7 +79,9 @@ def test_two_merged_points_keep_the_peak() -> None:
     assert combine([LatencyPoint(1, 2, 9), LatencyPoint(2, 4, 5)]) == LatencyPoint(2, 3, 9)
 
 
-@pytest.mark.parametrize("intervals", [1_201, 1_601, 4_000])
+@pytest.mark.parametrize(
+    "intervals", [1_601, *(pytest.param(count, marks=pytest.mark.every) for count in (1_201, 4_000))]
+)
 def test_the_points_of_a_long_run_stay_few(intervals: int) -> None:
     """A plot cannot show more. The last moment is still there, just after points were merged, too."""
     traces = traces_of(Plan(duration_ns=None), intervals)

@@ -74,8 +74,8 @@ def test_a_loss_is_named_by_its_place(
         ("random", {}, "loss", "one by one on the path"),
         (None, {}, "loss", "lost on the path"),
         ("bursts", {"bursts": 100, "longest_burst": 60}, "loss-bursts", "a short queue or a policer"),
-        ("periodic", {"period_ns": 1_500_000_000}, "loss-periodic", "every 1.5 s"),
-        ("periodic", {}, "loss-periodic", "at regular distances"),
+        ("periodic", {"period_ns": 1_500_000_000}, "loss-periodic", "at regular intervals"),
+        ("periodic", {}, "loss-periodic", "at regular intervals"),
     ],
 )
 def test_the_pattern_of_the_networks_losses_is_named(
@@ -85,6 +85,7 @@ def test_the_pattern_of_the_networks_losses_is_named(
     finding = first(udp(4_000, {"network": 4_000}, pattern=pattern, **more))
     assert finding.code == code
     assert words in finding.text
+    assert ("a loss every 1.5 s" in finding.evidence) is ("period_ns" in more)
     if "bursts" in more:
         assert "in runs of 40.0 on average, 60 at most" in finding.evidence
 

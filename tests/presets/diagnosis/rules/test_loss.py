@@ -64,7 +64,8 @@ def test_loss_at_a_steady_rate_without_a_queue_is_a_policers() -> None:
     """Its remedy tests a lower rate, at which nothing is lost."""
     (finding,) = findings(**POLICED)
     assert finding.code == "policer"
-    assert finding.text == "A policer on the path drops what exceeds about 500 Mb/s."
+    assert finding.text == "A policer on the path drops all packets above its rate."
+    assert finding.evidence.startswith("it lets about 500 Mb/s pass; ")
     assert "the rate stays the same within 5 %, and no queue builds: round trip 525 µs, at best 500 µs" in (
         finding.evidence.replace("\u00a0", " ")
     )

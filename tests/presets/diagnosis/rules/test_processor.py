@@ -78,7 +78,7 @@ def test_a_full_core_of_one_host_limits_transactions(sessions: int, remedy: str)
     there = replace(evidence.far, hostname=evidence.near.hostname)
     finding = first(replace(evidence, workload=Workload.RR, far=there))
     assert finding.code == "core-saturated"
-    assert finding.text.startswith("CPU core 0 is saturated: both ends")
+    assert finding.text.startswith("A CPU core is saturated: both ends")
     assert finding.remedy.startswith(remedy)
     elsewhere = first(replace(evidence, workload=Workload.RR))
     assert "--mode" not in elsewhere.remedy
@@ -235,10 +235,11 @@ def test_a_core_full_of_packets_is_told_from_a_full_worker_and_from_competitors(
     evidence = on_one_host(evidence) if is_one_host else evidence
     finding = first(evidence)
     assert finding.code == "core-saturated"
-    where, text = (End.NEAR, "Packets fill local core 1") if is_sender else (End.FAR, "Packets fill remote core 1")
+    where, core = (End.NEAR, "of the local end") if is_sender else (End.FAR, "of the remote end")
     if is_one_host:
-        where, text = None, "Packets fill core 1, which both ends share"
-    assert (finding.end, finding.text) == (where, f"{text}: the kernel handles all of them there.")
+        where, core = None, ", which both ends share"
+    assert (finding.end, finding.text) == (where, f"Packets fill one CPU core {core}.".replace(" ,", ","))
+    assert "the kernel handles all of them on core 1; " in finding.evidence
     assert "other processes" not in finding.text.lower()
     apart = replace(evidence, near_cores=(0,), far_cores=(1,))
     assert first(apart).end is (End.FAR if is_one_host else where)

@@ -17,6 +17,7 @@ from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis
 
 from ....engine.results.responsiveness_runs import MS, Link, Queue, steady, times, with_datagrams, with_probes
+from ..evidence_cases import check_sentences
 
 OUT, IN, DUPLEX = Direction.OUT, Direction.IN, Direction.DUPLEX
 
@@ -27,7 +28,7 @@ def find(events: list[Event]) -> tuple[Finding, ...]:
     watch = LiveDiagnosis(meter)
     for event in events:
         meter.feed(event)
-    return watch.final_findings
+    return check_sentences(watch.final_findings)
 
 
 def places(findings: tuple[Finding, ...]) -> set[tuple[str, End | None, Direction | None]]:

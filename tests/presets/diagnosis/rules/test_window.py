@@ -163,7 +163,8 @@ def test_a_window_that_does_not_grow_though_all_is_read_is_fixed_by_its_kernel(
     """A slow program would leave data unread. A buffer much larger than the window points to a route."""
     finding = held(window=0.9, receive_buffer_bytes=buffer_bytes)
     assert (finding.code, finding.end) == ("window-clamped", End.FAR)
-    assert "does not grow, though its program reads all that arrives" in finding.text
+    assert finding.text == "The receive window of the remote end does not grow."
+    assert "though its program reads all that arrives" in finding.evidence
     assert finding.remedy.index(first_try) < finding.remedy.index("; or ")
 
 

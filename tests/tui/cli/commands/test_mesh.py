@@ -57,6 +57,8 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["db-01", "db-02", "--port", "70000"], "1 to 65535"),
         (["db-01", "db-02", "--seconds", "none"], "needs an end"),
         (["db-01", "db-02", "--preset", "nope"], "presets list"),
+        (["db-01", "db-02", "--preset", "none", "--mtu", "1400"], "they need a preset"),
+        (["--resume", "mesh", "--line-rate", "1G"], "its own hosts and settings"),
         (["db-01", "db-02", "--json", "--json-stream"], "exclude each other"),
         (["db-01", "db-02", "--report", "page.txt"], ".html"),
         (["--resume", "nothing"], "no mesh is saved"),

@@ -26,7 +26,7 @@ def stored_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for run_id, preset, peer, verdict in RUNS:
             log.begin(run_id, preset, peer, label=None)
             log.add(run_id, Ended(RunEnd(Reason.COMPLETED, "its duration is up")))
-            log.finish(run_id, verdict, {"schema": 1})
+            log.finish(run_id, verdict, {"schema": 1, "run_id": run_id})
 
 
 def listed(capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
@@ -101,7 +101,8 @@ def test_the_list_has_a_line_for_each_run_with_its_whole_id(
         log.begin("20261122-101010-zzzz", "a-preset-" * 4, "a-peer-with-a-long-name." * 5, label="some words " * 6)
     run_command_line(["runs", "list"])
     header, *lines = capsys.readouterr().out.splitlines()
-    assert header.split() == ["run", "preset", "peer", "Mb/s", "verdict", "ended", "label", "group"]
+    columns = ["run", "peer", "test", "Mb/s", "loss", "verdict", "preset", "ended", "label", "group"]
+    assert header.split() == columns
     assert [line.split()[0] for line in lines] == ["20261122-101010-zzzz", *(run[0] for run in reversed(RUNS))]
     assert "a-peer-with-a-long-name." * 5 in lines[0]
 
@@ -113,7 +114,7 @@ def test_peers_that_have_no_room_still_look_different(tmp_path: Path) -> None:
         for number, peer in enumerate(peers):
             log.begin(f"20261122-101010-zzz{number}", "gbe-fd-1500", peer, label="before the change")
         rows = [row for row in log.list_runs() if row.peer in peers]
-    heading, lines = run_list(rows, 80)
+    heading, lines = run_list(rows, 64)
     at = heading.plain.index("peer")
     shown = [line[at:].split()[0] for line in lines]
     assert len(set(shown)) == len(peers)
@@ -132,6 +133,38 @@ def test_the_list_fits_80_columns_without_a_wrapped_id(tmp_path: Path) -> None:
     assert "Mb/s" in heading.plain
     assert any("✓ PASS" in line for line in lines)
     assert any("NO VERDICT" in line for line in lines)
+
+
+def test_80_columns_have_direction_loss_and_peer(tmp_path: Path) -> None:
+    """A run of datagrams has its loss, another one an empty cell; the ends of runs have no room."""
+    tests = {"z001": ("udp", "duplex", {"lost_percent": 1.25}), "z002": ("stream", "in", None)}
+    with RunLog.open(tmp_path) as log:
+        for name, (workload, direction, udp) in tests.items():
+            plan = {"workload": workload, "direction": direction, "sessions": 1}
+            total = {"mbit_s": 59.82, **({} if udp is None else {"udp": udp})}
+            log.begin(f"20261122-101010-{name}", "gbe-fd-1500", "db-02.example.org", label=None)
+            document = {"schema": 1, "plan": plan, "measured": {"total": total}}
+            log.finish(f"20261122-101010-{name}", "fail", document)
+        rows = log.list_runs()
+    heading, rest = run_list(rows, 80)
+    stream, datagrams, *_ = list(rest)
+    assert heading.plain.split() == ["run", "peer", "test", "Mb/s", "loss", "verdict"]
+    assert datagrams.split()[1:6] == ["db-02.example.org", "udp", "duplex", "59.82", "1.25"]
+    assert stream.split()[1:5] == ["db-02.example.org", "in", "59.82", "✗"]
+
+
+def test_last_is_the_newest_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """Wherever a command takes an id; an empty log says so."""
+    newest = RUNS[-1][0]
+    for words in (["show", "last"], ["export", "last", "--json"], ["label", "last", "new"]):
+        capsys.readouterr()
+        assert run_command_line(["runs", *words]) == 0
+        assert newest in "".join(capsys.readouterr())
+    assert run_command_line(["runs", "compare", "last", RUNS[0][0]]) == 0
+    for row in RUNS:
+        run_command_line(["runs", "delete", row[0], "--yes"])
+    assert run_command_line(["runs", "show", "last"]) == 2
+    assert "no run is saved yet" in capsys.readouterr().err
 
 
 def exported(capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
@@ -162,3 +195,18 @@ def test_an_export_has_a_row_for_each_run_of_a_peer_since_a_time(
     assert run_command_line(["runs", "export", "--since", "soon"]) == 2
     assert "give an age or a date: 7d, 12h or 2026-11-21" in capsys.readouterr().err
     assert run_command_line(["runs", "export", first, "--peer", "db"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("last",), "a replay needs a terminal; without one: linkgauge runs show ID"),
+        (("last", "--speed", "0"), "0.1 to 100"),
+    ],
+)
+def test_a_replay_that_cannot_be_shown_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
+) -> None:
+    """With what to do instead."""
+    assert run_command_line(["runs", "replay", *arguments]) == 2
+    assert words in capsys.readouterr().err

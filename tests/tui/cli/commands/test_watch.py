@@ -31,6 +31,7 @@ def test_a_peer_that_is_down_is_status_3(cli: Cli, tmp_path: Path) -> None:
     [
         (("no-such-file.toml",), "no-such-file.toml"),
         (("loopback", "--every", "never"), "every"),
+        (("none", "loopback", "--line-rate", "1G"), "they need a preset"),
         (("loopback", "--seconds", "none"), "duration"),
         (("loopback", "--follow", "--once"), "--follow only shows a watch"),
         (("loopback", "--follow", "--metrics", "127.0.0.1:0"), "--follow only shows a watch"),

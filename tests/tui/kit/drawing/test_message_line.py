@@ -1,10 +1,11 @@
 """Messages to the user: one line that goes with the next key and never covers the keys."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from linkgauge.presets.catalog import PresetProblem
 from linkgauge.tui.kit.drawing.message_line import MessageLine
-from linkgauge.tui.session.preferences import LoadedPreferences, Preferences
 
 from ...app_driver import BOTH_SIZES
 from ...stored_runs import open_history
@@ -69,9 +70,9 @@ async def test_a_message_goes_along_to_a_screen_that_opens(world: Any) -> None:
 
 async def test_a_message_from_the_start_of_the_app_is_shown(world: Any) -> None:
     """It comes before there is a screen to show it."""
-    world.loaded = LoadedPreferences(Preferences(), ("theme 1 is invalid",))
+    world.catalog = replace(world.catalog, problems=(PresetProblem("mine.toml", "", "it is not TOML"),))
     async with world.cockpit((80, 24)) as cockpit:
-        assert cockpit.line(22).strip().startswith("▲ settings: theme 1 is invalid")
+        assert cockpit.line(22).strip().startswith("▲ your own presets: mine.toml: it is not TOML")
 
 
 async def test_other_screens_have_the_same_line(world: Any, history_log: Any) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from linkgauge.tui.kit.actions import ScreenKind
+from linkgauge.tui.kit.actions import ScreenKind, actions_of
 from linkgauge.tui.kit.widgets.key_footer import KeyFooter
 
 from ...gauges.instrument_bench import Bench, lines_of
@@ -11,7 +11,7 @@ from ...gauges.instrument_bench import Bench, lines_of
 
 async def footer_text(screen: ScreenKind, width: int) -> str:
     """Return the footer of a kind of screen in a terminal of a width."""
-    app = Bench(KeyFooter(screen))
+    app = Bench(KeyFooter(screen, actions_of(screen)))
     async with app.run_test(size=(width, 3)) as pilot:
         await pilot.pause()
         return lines_of(app)[0]

@@ -10,6 +10,7 @@ from linkgauge.engine.model.errors import LinkgaugeError, PlanError
 from linkgauge.engine.model.plan import SECOND_NS, Direction
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.wire import Variant
 from linkgauge.tui.watch.running.watch_file import parse_watch, read_watch_file
 from linkgauge.watch.watch_plan import Notify, Timing
 
@@ -55,6 +56,13 @@ def test_a_peer_s_own_value_counts_before_the_default() -> None:
     assert (first.plan.duration_ns, second.plan.duration_ns) == (5 * SECOND_NS, 120 * SECOND_NS)
     assert first.plan.workload is Workload.UDP
     assert (first.plan.settings.rate_bit_s, second.plan.settings.rate_bit_s) == (10_000_000, None)
+
+
+def test_a_peer_has_the_link_options_of_the_command_line() -> None:
+    """By the same words, with underscores."""
+    keys = 'line_rate = "2.5G"\nmtu = 1400\nipv6 = true\nvlan = 1\ntunnel = "gre"\ntimestamps = false\n'
+    options = Variant(6, False, vlan_tags=1, tunnel="gre", line_rate_bit_s=2_500_000_000, mtu_bytes=1400)
+    assert parse_watch(PEER + keys, FILE).peers[0].variant == options
 
 
 @pytest.mark.parametrize(
@@ -103,6 +111,11 @@ def test_a_peer_s_own_value_counts_before_the_default() -> None:
             "[notify]\nexec = 'tell me'\n" + PEER,
             "notify.exec 'tell me' is invalid; give a program and its arguments",
         ),
+        (PEER + "preset = 'none'\nmtu = 1400", "peer[1].link options MTU 1400 is invalid; they need a preset"),
+        (PEER + "preset = '10mb-hd'\nvlan = 1", "peer[1].link options VLAN is invalid; 10mb-hd is half duplex"),
+        (PEER + "vlan = 3", "peer[1].VLAN tags 3 is invalid; give 0, 1 or 2 (QinQ)"),
+        (PEER + "line_rate = 'fast'", "peer[1].line_rate 'fast' is invalid; give"),
+        (PEER + "ipv6 = 1", "peer[1].ipv6 1 is invalid; give true or false"),
         ("[notify]\nexec = []\n" + PEER, "notify.exec [] is invalid"),
         (
             "[notify]\nwebhook = 'ftp://a'\n" + PEER,

@@ -36,8 +36,8 @@ def web(options: WebOptions) -> int:
     if not 1 <= options.sessions <= _MAX_SESSIONS:
         raise PlanError("--sessions", options.sessions, f"give 1 to {_MAX_SESSIONS}")
     require_extra("linkgauge web needs textual-serve", "web", "textual_serve")
-    from ..web.web_access import PublicUrl, WebAccess
-    from ..web.web_server import WebConfig, serve_web
+    from .web_access import PublicUrl, WebAccess
+    from .web_server import WebConfig, serve_web
 
     given, url = options.words, options.public_url
     arguments = given if given[:1] == ("watch",) else ("app", *given)
@@ -49,7 +49,7 @@ def web(options: WebOptions) -> int:
 def _check_words(program: Any, arguments: tuple[str, ...]) -> None:
     """Raise the error that every page would end with, before there is one."""
     from ...session.user_presets import load_presets
-    from .watch import read_target
+    from ..commands.watch import read_target
 
     name, words = arguments[0], arguments[1:]
     if "--json" in words or "-J" in words:
@@ -58,7 +58,7 @@ def _check_words(program: Any, arguments: tuple[str, ...]) -> None:
     if name != "watch":
         return
     given = {each for each in context.params if context.get_parameter_source(each).name == "COMMANDLINE"}
-    if given != {"target", "follow"} or read_target(context.params["target"], load_presets(print_stderr)) is None:
+    if given != {"first", "follow"} or read_target(context.params["first"], load_presets(print_stderr)) is None:
         raise UsageError(
             "a watch is shown here and carried out elsewhere: linkgauge web -- watch FILE.toml --follow"
         )
