@@ -196,17 +196,17 @@ def write_long_run(folder: Path, interval_s: float, hours: float) -> int:
         duration_ns = round(hours * 3600 * SECOND_NS)
         log.begin(_DAY_RUN, "", "loopback")
         plan = replace(started.plan, interval_ns=interval_ns, duration_ns=duration_ns)
-        log.add(_DAY_RUN, replace(started, plan=plan))
+        log.append_event(_DAY_RUN, replace(started, plan=plan))
         count = duration_ns // interval_ns
         for index in range(count):
             for event in pair:
                 sample = replace(
                     event.sample, index=index, elapsed_ns=(index + 1) * interval_ns, interval_ns=interval_ns
                 )
-                log.add(_DAY_RUN, replace(event, sample=sample))
+                log.append_event(_DAY_RUN, replace(event, sample=sample))
             if index % 1_000 == 0:
                 log.flush()
-        log.add(_DAY_RUN, Ended(RunEnd(Reason.COMPLETED, "finished")))
+        log.append_event(_DAY_RUN, Ended(RunEnd(Reason.COMPLETED, "finished")))
         log.finish(_DAY_RUN, "none", real.document or {})
     return 2 * count
 

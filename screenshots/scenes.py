@@ -196,8 +196,8 @@ async def endpoint(_world: World) -> None:
     """Show an endpoint with a client in the middle of a run, on loopback."""
     service = EndpointConfig("127.0.0.1", 0)
     journal = EndpointLog(lambda: datetime.now().astimezone())
-    entrance = prepare_endpoint(service, journal.add)
-    async with Endpoint(entrance.listener, journal.add, limits=entrance.limits) as serving:
+    entrance = prepare_endpoint(service, journal.append_entry)
+    async with Endpoint(entrance.listener, journal.append_entry, limits=entrance.limits) as serving:
         app = EndpointApp(ServedEndpoint(service, entrance, serving, journal))
         plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=4 * SECOND_NS)
         async with app.run_test(size=WIDE) as pilot, open_run(plan, Peer(*serving.address)) as run:

@@ -18,10 +18,11 @@ from attack_target import (
     repeat,
     source,
 )
+from linkgauge.engine.iperf3.protocol.cookie_and_streams import COOKIE_BYTES, make_cookie
 from linkgauge.engine.iperf3.protocol.datagrams import HELLO, OLD_HELLO
 from linkgauge.engine.iperf3.protocol.json_bodies import MAX_PARAMETERS_BYTES, encode_body
 from linkgauge.engine.iperf3.protocol.parameters import TestParameters, encode_parameters
-from linkgauge.engine.iperf3.protocol.states import COOKIE_BYTES, State, make_cookie
+from linkgauge.engine.iperf3.protocol.states import State
 
 _READ_S = 5.0
 

@@ -20,13 +20,13 @@ import sys
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.lab.devices import disable_offloads
 from linkgauge.engine.lab.link_lab import open_lab
+from linkgauge.engine.model.events import Expectation
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.serialization import decode, encode
@@ -134,7 +134,11 @@ async def _measure(cause: Cause, peer: Peer) -> Evidence | None:
     if cause.congestion is not None:
         plan = replace(plan, socket=replace(plan.socket, congestion=cause.congestion))
     collector = EvidenceCollector(Meter(), link_evidence(preset, DEFAULT_VARIANT))
-    async with open_run(plan, peer, expectation_for=partial(find_expectation, preset)) as measuring:
+
+    def find(settings: Settings, ip_version: int) -> Expectation:
+        return find_expectation(preset, settings, ip_version=ip_version)
+
+    async with open_run(plan, peer, expectation_for=find) as measuring:
         async for event in measuring:
             collector.meter.feed(event)
     return collector.period_evidence()

@@ -106,7 +106,7 @@ def _readings() -> Feed:
         if isinstance(event, Started):
             readings.append(LiveReadings(event.plan))
         readings[0].meter.feed(event)
-        readings[0].log.feed(event)
+        readings[0].log.add_event(event)
         if not next(ticks) % 400:
             readings[0].session_rows()
 
@@ -156,13 +156,13 @@ def _endpoint_second(second: int, admission: Admission, log: EventLog, rates: En
     with ExitStack() as stack:
         for number in range(10):
             address = f"10.{second % 251}.{number}.{second // 251 % 251}"
-            log.add(LogEntry("dropped", "rejected: not a linkgauge client", client=address))
+            log.log_entry(LogEntry("dropped", "rejected: not a linkgauge client", client=address))
         try:
             client = stack.enter_context(admission.admit(f"192.0.2.{second % 200}", second * SECOND_NS))
         except RequestDeclined as error:
             raise RuntimeError("the endpoint keeps clients") from error
         client.hostname = f"host-{second}"
-        log.add(LogEntry("client", "connected", client=client.address, hostname=client.hostname))
+        log.log_entry(LogEntry("client", "connected", client=client.address, hostname=client.hostname))
         run = RunStatus(Workload.STREAM, Settings(), None, SECOND_NS, second * 10**6, 0)
         status = EndpointStatus(
             second * SECOND_NS,
@@ -173,12 +173,12 @@ def _endpoint_second(second: int, admission: Admission, log: EventLog, rates: En
         if not all(isinstance(each, ClientStatus) for each in status.clients):
             raise RuntimeError("a client without a status")
         rates.update(status)
-    log.add(LogEntry("run_ended", "finished", client="192.0.2.1", bytes=10**6, reason="completed"))
+    log.log_entry(LogEntry("run_ended", "finished", client="192.0.2.1", bytes=10**6, reason="completed"))
 
 
 async def _endpoint(hours: float, mark: Callable[[], None]) -> None:
     shown = EndpointLog(lambda: datetime.now(UTC))
-    log = EventLog(shown.add, interval_s=0.01)
+    log = EventLog(shown.append_entry, interval_s=0.01)
     admission = Admission()
     rates = EndpointRates(EndpointInfo("db-02", "db-02:5820", "key", "linkgauge check db-02"))
     seconds = round(hours * 3_600)

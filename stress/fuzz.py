@@ -3,10 +3,11 @@
 Usage: .venv/bin/python stress/fuzz.py [--inputs 200000] [--seed 1] [--only KIND,KIND] [--again KIND:NUMBER]
 
 In turn: whole conversations, mutated as bytes and cut anywhere, for the state machine of either end, with and
-without a key; single messages, mutated as JSON values; and valid inputs of each decoder of decoders.py, mutated as
-bytes and as text. An input follows from its kind, its number and the seed alone. One process for each core. Prints
-inputs a second, what came of them, and each distinct fault with its first input, which is also written to
-stress/results/fuzz; --again feeds one input once more, with its traceback. Exits with 1 after a fault.
+without a key; single messages, mutated as JSON values; and valid inputs of each decoder of decoders_of_*.py,
+mutated as bytes and as text. An input follows from its kind, its number and the seed alone. One process for
+each core. Prints inputs a second, what came of them, and each distinct fault with its first input, which is
+also written to stress/results/fuzz; --again feeds one input once more, with its traceback. Exits with 1 after a
+fault.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -31,7 +32,10 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from decoders import DECODERS, BrokenPromise, Decoder, shared_folder
+from decoders import BrokenPromise, Decoder, shared_folder
+from decoders_of_files import FILE_DECODERS
+from decoders_of_iperf3 import IPERF3_DECODERS
+from decoders_of_wire import WIRE_DECODERS
 from linkgauge.engine.model.errors import LinkgaugeError, RemoteProtocolError
 from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
@@ -363,12 +367,13 @@ def decoding(decoder: Decoder, chance: random.Random) -> str:
         return f"{decoder.name}: {type(error).__name__}"
 
 
+_DECODERS: Final = (*IPERF3_DECODERS, *WIRE_DECODERS, *FILE_DECODERS)
 KINDS: Final[dict[str, Callable[[random.Random], str]]] = {
     "conversation": conversation,
     "coded conversation": coded_conversation,
     "message": message,
     "bytes": bytes_alone,
-    **{decoder.name: partial(decoding, decoder) for decoder in DECODERS},
+    **{decoder.name: partial(decoding, decoder) for decoder in _DECODERS},
 }
 _CHUNK: Final = 500
 _FAILURES: Final = Path(__file__).parent / "results" / "fuzz"
@@ -447,7 +452,7 @@ def _report(findings: Findings, inputs: int, seed: int, took_s: float) -> None:
 
 def _keep(kind: str, number: int, seed: int) -> None:
     """Write the input of a fault to a file; those of conversations follow from their numbers alone."""
-    decoder = next((each for each in DECODERS if each.name == kind), None)
+    decoder = next((each for each in _DECODERS if each.name == kind), None)
     if decoder is not None:
         _FAILURES.mkdir(parents=True, exist_ok=True)
         path = _FAILURES / f"{kind.replace(' ', '-')}-{seed}-{number}"

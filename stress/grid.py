@@ -27,7 +27,6 @@ from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -41,8 +40,9 @@ from link_makers import MAKERS, MadeLink, open_link
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.lab.link_spec import FAR_ADDRESS, NEAR_ADDRESS
 from linkgauge.engine.model.errors import LabError, LabUnavailable
+from linkgauge.engine.model.events import Expectation
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.results.meter import Meter
@@ -83,8 +83,11 @@ def _plan(case: Case) -> Plan:
 async def _measure(case: Case, peer: Peer) -> Evidence | None:
     preset, plan = load_catalog().find(case.preset), _plan(case)
     collector = EvidenceCollector(Meter(), link_evidence(preset, case.variant))
-    expectation_for = partial(find_expectation, preset, variant=case.variant)
-    async with open_run(plan, peer, expectation_for=expectation_for) as measuring:
+
+    def find(settings: Settings, ip_version: int) -> Expectation:
+        return find_expectation(preset, settings, variant=case.variant, ip_version=ip_version)
+
+    async with open_run(plan, peer, expectation_for=find) as measuring:
         async for event in measuring:
             collector.meter.feed(event)
     return collector.period_evidence()

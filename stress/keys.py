@@ -150,7 +150,7 @@ def _fill_log(folder: Path, runs: int) -> None:
             run_id = f"20261121-{number // 60:02d}{number % 60:02d}00-{number:04x}"
             log.begin(run_id, preset.id, str(LOOPBACK), label=f"{'ethernet' if number % 3 else 'fddi'} {number}")
             for event in events:
-                log.add(run_id, event)
+                log.append_event(run_id, event)
             document = Outcome.of(meter, verdict, run_id=run_id, preset=preset.id).document
             log.finish(run_id, verdict.word, document)
             log.flush()

@@ -235,7 +235,7 @@ class WatchState:
 
     def find_changes(self, event: WatchEvent) -> list[ChangeFound]:
         """Return the changes of level that an event completes. Call it before `apply`, in the order of events."""
-        changes = [level.add(at_s, value, why) for level, at_s, value, why in self._values_of(event)]
+        changes = [level.take_value(at_s, value, why) for level, at_s, value, why in self._values_of(event)]
         return [change for change in changes if change is not None]
 
     def recall(self, event: WatchEvent) -> None:

@@ -125,7 +125,7 @@ class Acceptor:
         self._add(UnprovedConnection(sock, client, self._unproved.encode_refusal, next(self._serials)))
 
     def _add(self, connection: UnprovedConnection) -> None:
-        oldest = self._unproved.add(connection)
+        oldest = self._unproved.add_connection(connection)
         if oldest is not None:
             text = "rejected: it made room for newer connections before it had proved anything"
             self._log(LogEntry("dropped", text, client=oldest.client, limit="pending"))

@@ -1,9 +1,8 @@
 """What runs of linkgauge and of iperf3 share at an endpoint: workers, a watch over limits, an end, a turn."""
 
 import asyncio
-import logging
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final
@@ -11,33 +10,27 @@ from typing import Any, Final
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import LimitReached
 from ..model.events import EndText, Reason, RunEnd
-from ..model.plan import SECOND_NS, Direction, End, Plan, sender_of
+from ..model.plan import SECOND_NS, Plan
 from ..workers.ipc import SessionEvent
-from ..workers.pool import WorkerPool
 from .clients.admission import Grant
+from .clients.current_run import CurrentRun
 from .datagram_limits import DatagramLimits, DatagramTraffic
-from .status import RunStatus
 
 _OVERTIME_NS: Final = 30 * SECOND_NS  # beyond a run's duration, if the near end does not stop it
-_log = logging.getLogger(__name__)
 
 
-class BaseFarRun(ABC):
+class BaseFarRun(CurrentRun):
     """One run, as the far end carries it out. Await `execute` inside `async with run.pool`; then call `release`."""
 
-    pool: WorkerPool
     LOOK_S: float
     """The pause between two checks by the watch."""
 
     def __init__(self, plan: Plan, grant: Grant) -> None:
         """Make a run that has no workers yet, of a plan that the endpoint has granted."""
-        limits = grant.limits
-        self.rate_bit_s = 0  # between the last two checks
+        super().__init__(plan)
         self.on_start: Callable[[], None] | None = None  # called when payload begins to flow
-        self._plan, self._settings, self._limits, self.turn = plan, plan.settings, limits, grant.turn
-        self._datagram_limits = DatagramLimits(limits, plan.workload)
-        self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
-        self._started_ns: int | None = None
+        self._limits, self.turn = grant.limits, grant.turn
+        self._datagram_limits = DatagramLimits(grant.limits, plan.workload)
         self._is_over = False  # the payload has ended in order, and no limit applies to what follows
         self._background: list[asyncio.Task[None]] = []  # what ends with the run
 
@@ -45,41 +38,6 @@ class BaseFarRun(ABC):
     def has_datagrams(self) -> bool:
         """Whether its sessions have UDP sockets."""
         return self._plan.workload.is_datagram
-
-    @property
-    def has_started(self) -> bool:
-        """Whether payload has begun to flow."""
-        return self._started_ns is not None
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it is over, and only releases its resources."""
-        return self._ending.done()
-
-    @property
-    def elapsed_ns(self) -> int:
-        """Time since the start; 0 before it."""
-        return 0 if self._started_ns is None else time.monotonic_ns() - self._started_ns
-
-    def get_status(self) -> RunStatus:
-        """Return the progress of the run. Call it only inside the block of its pool."""
-        plan, carried = self._plan, {End.NEAR: 0, End.FAR: 0}
-        for flow in Direction.DUPLEX.flows:
-            carried[sender_of(flow, plan.workload)] += self.pool.counters.flow_bytes(flow)
-        return RunStatus(
-            plan.workload, self._settings, plan.duration_ns, self.elapsed_ns, carried[End.NEAR], carried[End.FAR]
-        )
-
-    def end(self, reason: Reason, detail: str) -> None:
-        """End the run. Only the first call has an effect."""
-        if not self._ending.done():
-            _log.debug("run ends: %s: %s", reason, detail)
-            self._ending.set_result(RunEnd(reason, detail))
-
-    @property
-    @abstractmethod
-    def awaited_connections(self) -> int:
-        """The number of data connections that its near end is about to open."""
 
     @abstractmethod
     async def execute(self) -> RunEnd:

@@ -6,12 +6,10 @@ address and port, connected to the client: from then on the kernel passes the cl
 """
 
 import os
-import socket
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import Final, Protocol
+from typing import Final
 
 from ..model.errors import AddressRefused
 from ..model.limits import TokenBucket
@@ -27,24 +25,13 @@ from ..protocol.preamble import DataHello
 from .clients.admission import Admission
 from .datagram_sockets import DatagramService, SocketAddress
 from .listener import format_host
+from .run import FarRun, RunRegistry
 from .status import LogSink
 
 _CHALLENGES_S: Final = 2_000
 _MAX_RECENT: Final = 1_024
 _MAX_ATTACHING: Final = 512
 _SECRET_BYTES: Final = 32
-
-
-class DatagramRun(Protocol):
-    """The part of a run that takes over its sessions' sockets."""
-
-    def takes_datagrams_of(self, session: int) -> bool:
-        """Return whether a session, or a probe of that number, has a UDP socket."""
-        ...
-
-    async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
-        """Take over the connected socket of a session; raise LinkgaugeError if its token is not valid."""
-        ...
 
 
 class DatagramListener(DatagramService):
@@ -56,7 +43,7 @@ class DatagramListener(DatagramService):
         log: Receives the entries of the event log.
     """
 
-    def __init__(self, registry: Mapping[bytes, DatagramRun], admission: Admission, log: LogSink) -> None:
+    def __init__(self, registry: RunRegistry, admission: Admission, log: LogSink) -> None:
         super().__init__(log, HELLO_BYTES + 1, "tests with --workload udp")
         self._registry = registry
         self._admission = admission
@@ -98,7 +85,7 @@ class DatagramListener(DatagramService):
     def _challenge(self, challenge: DatagramChallenge, source: SocketAddress, local_host: str | None) -> None:
         self._send(challenge.pack(), source, local_host)  # a lost one is asked for again
 
-    def _attach(self, run: DatagramRun, header: DataHello, source: SocketAddress, local_host: str | None) -> None:
+    def _attach(self, run: FarRun, header: DataHello, source: SocketAddress, local_host: str | None) -> None:
         """Pass a socket for the session to its run, once."""
         key = header.pack()  # with the token: nobody without it can take the place of a session
         client = _client_of(source[0], *source[2:])

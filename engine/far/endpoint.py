@@ -31,7 +31,7 @@ from ..workloads.fastest_mode import ModeChooser
 from .acceptor import Acceptor
 from .client_service import ServiceContext, serve_client
 from .clients.admission import Admission
-from .clients.admitted_client import CurrentRun
+from .clients.current_run import CurrentRun
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen
@@ -79,7 +79,7 @@ class Endpoint:
         self._listener = listener
         self.certificate = certificate
         self._event_log = EventLog(log)
-        self.log = self._event_log.add
+        self.log = self._event_log.log_entry
         self._registry: RunRegistry = {}
         self._context = ServiceContext(self.admission, self._registry, self.log, mode_chooser)
         self._datagrams = DatagramListener(self._registry, self.admission, self.log)

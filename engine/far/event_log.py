@@ -37,7 +37,7 @@ class EventCounts:
         self._rejections: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
 
-    def add(self, entry: LogEntry) -> None:
+    def count_entry(self, entry: LogEntry) -> None:
         """Count an entry."""
         fields = entry.fields
         self._events[entry.event] += 1
@@ -86,12 +86,12 @@ class EventLog:
         """Whether a summary is to come."""
         return self._timer is not None
 
-    def add(self, entry: str) -> None:
+    def log_entry(self, entry: str) -> None:
         """Log an entry, or count it."""
         if not isinstance(entry, LogEntry):
             self._sink(entry)
             return
-        self.counts.add(entry)
+        self.counts.count_entry(entry)
         client = str(entry.fields.get("client") or "")
         if entry.event in _ONLY_COUNTED:
             _log.debug("%s", entry)

@@ -111,7 +111,7 @@ class UnprovedConnections:
         """The number of connections of all services."""
         return sum(map(len, self._services))
 
-    def add(self, connection: UnprovedConnection) -> UnprovedConnection | None:
+    def add_connection(self, connection: UnprovedConnection) -> UnprovedConnection | None:
         """Add a connection; return the one that has made room for it, if it is one too many."""
         oldest = self.make_room() if self._count >= self.admission.limits.pending else None
         self._networks.setdefault(connection.network, {})[connection] = None

@@ -98,8 +98,8 @@ def _read_own_nics(found: list[NicInfo]) -> None:
         for index in indexes:
             with open_netlink() as netlink:
                 link = _get_link(netlink, index)
-            if link is not None:
-                found.append(_describe(link))
+                if link is not None:
+                    found.append(_describe(netlink, link))
     except OSError as error:
         _log.debug("the interfaces of this host are unknown: %r", error)
 

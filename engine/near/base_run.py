@@ -9,12 +9,11 @@ import logging
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ..control.handshake import HandshakeResult
 from ..control.keepalive import SILENCE_TIMEOUT_NS, SSH_SILENCE_TIMEOUT_NS, Liveness, LivenessProblem
@@ -66,15 +65,11 @@ _LIVENESS_WARNINGS: Final = {
 _log = logging.getLogger(__name__)
 
 
-class ExpectationFinder(Protocol):
-    """Returns the rates to expect under given settings, over connections of an IP version."""
-
-    def __call__(self, settings: Settings, /, *, ip_version: int) -> Expectation:
-        """Return the rates."""
-        ...
+ExpectationFinder = Callable[[Settings, int], Expectation]
+"""Returns the rates to expect under given settings, over connections of an IP version, 4 or 6."""
 
 
-def no_expectation(_settings: Settings, *, ip_version: int) -> Expectation:  # noqa: ARG001
+def no_expectation(_settings: Settings, _ip_version: int) -> Expectation:
     """Return an expectation without any rate."""
     return Expectation()
 
@@ -121,7 +116,7 @@ class Run(ABC):
         self._peer = peer
         self._ends = ends
         self.ip_version = ip_version
-        self._timeline = Timeline(plan, partial(expectation_for, ip_version=ip_version))
+        self._timeline = Timeline(plan, lambda settings: expectation_for(settings, ip_version))
         self._events = RunEvents(self._timeline)
         self._ending: asyncio.Future[RunEnd] = asyncio.get_running_loop().create_future()
         self._failure = SessionFailure()

@@ -74,7 +74,7 @@ class Timeline:
         """Feed the rates that a receiver counted to the detectors; end the warm-up once all have settled."""
         for flow, detector in period.detectors.items():
             if sender_of(flow, self._plan.workload) is not sample.end:
-                detector.feed(sample.bytes_of(flow) / sample.interval_ns)
+                detector.note_rate(sample.bytes_of(flow) / sample.interval_ns)
         if all(detector.is_settled for detector in period.detectors.values()):
             period.settled_ns = min(period.settled_ns, sample.elapsed_ns)
         elif sample.elapsed_ns < period.settled_ns:

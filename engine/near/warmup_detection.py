@@ -36,7 +36,7 @@ class WarmupDetector:
         self._rates: list[float] = []
         self.is_settled = False
 
-    def feed(self, rate: float) -> bool:
+    def note_rate(self, rate: float) -> bool:
         """Add an interval's rate; return whether the series has settled. Once settled, it stays so."""
         if not self.is_settled:
             self._rates.append(rate)

@@ -108,7 +108,7 @@ class FrameReader:
         self.charge: Callable[[], None] | None = None
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def read_frames(self, data: bytes) -> Iterator[bytes]:
         """Yield the bodies that are complete with this data, each before the next one is looked at.
 
         The result must be iterated to its end. Raises LimitReached at a length over the limit, ConnectionTampered

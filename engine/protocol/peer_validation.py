@@ -79,7 +79,7 @@ class _DatagramCounts:
         self._received = dict.fromkeys(End, 0)
         self._drained: set[End] = set()
 
-    def add(self, sample: Sample) -> None:
+    def count_sample(self, sample: Sample) -> None:
         """Add a sample of either end."""
         if sample.is_drain:
             self._drained.add(sample.end)
@@ -249,7 +249,7 @@ class PeerValidator:
 
     def _count(self, sample: Sample) -> None:
         end = sample.end
-        self._datagrams.add(sample)
+        self._datagrams.count_sample(sample)
         for session in sample.sessions:
             counts = self._sent if sender_of(session.direction, self._workload) is end else self._received
             counts[end] += session.bytes

@@ -254,7 +254,7 @@ class ControlStateMachine:
             if not self._greeted:
                 data = self._receive_preamble(data)
             if self._greeted:
-                for body in self._frames.feed(data):
+                for body in self._frames.read_frames(data):
                     message = decode_body(body, self.end.other)
                     self._receive_message(message)
                     self._note(type(message), add_length_prefix(body))

@@ -94,7 +94,7 @@ class RateSeries:
         self._begun: list[tuple[float, float]] = []
         self.interval_count = 0
 
-    def add(self, amount: float, span: float) -> None:
+    def add_interval(self, amount: float, span: float) -> None:
         """Add an interval that follows the last one."""
         self.interval_count += 1
         self._begun.append((amount, span))

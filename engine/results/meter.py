@@ -143,7 +143,7 @@ class Meter:
                 self._period_of_totals().set_totals(event)
                 self.traces.set_totals(event, self._workload)
             case Warned():
-                self.warnings.add(event.text)
+                self.warnings.add_warning(event.text)
             case Ended():
                 self._end = event.end
                 if self.started is not None and may_end_silent(self.started.plan, event.end.reason):
@@ -247,26 +247,26 @@ class Meter:
         sample = event.sample
         if not self._order.admits(sample):
             # It is neither counted nor released: the sums and the rows must not disagree.
-            self.warnings.add(f"a sample of the {sample.end.label} end was out of order and is left out")
+            self.warnings.add_warning(f"a sample of the {sample.end.label} end was out of order and is left out")
             return []
-        self._tails.add(event)
+        self._tails.add_event(event)
         if sample.is_drain:
             self._add_drain(event)
             return self._release(self._complete_index)
-        is_current = self.recent.add(event)
+        is_current = self.recent.keep_sample(event)
         self._reached_ns[sample.end] = sample.elapsed_ns
         if self._responsiveness is not None:
-            self._responsiveness.add(event)
+            self._responsiveness.add_event(event)
         both = self._waiting.setdefault(sample.index, {})
         both[sample.end] = event
         duplex_bit_s = _duplex_bit_s(both, self._workload)
         if self.has_traces:
-            self.traces.add(event, self._workload)
+            self.traces.add_event(event, self._workload)
             if is_current:
                 self.traces.add_rates(event, self._workload, duplex_bit_s)
         if not event.warmup:
             is_measured = not any(each.warmup for each in both.values())
-            self._period_of(event).add(sample, duplex_bit_s if is_measured else None)
+            self._period_of(event).add_sample(sample, duplex_bit_s if is_measured else None)
         self.probe.add_loaded(sample, is_warmup=event.warmup)
         return self._release(self._complete_index)
 
@@ -293,7 +293,7 @@ class Meter:
         """Count the datagrams that were still on their way at the end, if their period was measured."""
         period = self._period_of(event)
         if period.total.span_ns:
-            period.add(event.sample)
+            period.add_sample(event.sample)
             period.set_tails(self._tails)
 
     def _period_of(self, event: Sampled) -> PeriodSum:

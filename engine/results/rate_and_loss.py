@@ -58,7 +58,7 @@ class Histogram:
         self.counts: dict[int, int] = {}
         self.sums: dict[int, int] = {}
 
-    def add(self, value: int) -> None:
+    def count_value(self, value: int) -> None:
         """Count one value; a negative one counts as 0."""
         value = max(0, value)
         shift = value.bit_length() - self._exact_bits

@@ -41,18 +41,18 @@ class PeriodSum:
         # errors: it needs the sums themselves, interval by interval.
         self._duplex_series = RateSeries()
 
-    def add(self, sample: Sample, duplex_bit_s: float | None = None) -> None:
+    def add_sample(self, sample: Sample, duplex_bit_s: float | None = None) -> None:
         """Add an end's sample outside the warm-up, or of the drain.
 
         Once both ends have measured an interval, `duplex_bit_s` is the rate of both directions together.
         """
         flows = self.settings.direction.flows
-        self.sums.add(sample, flows)
+        self.sums.add_sample(sample, flows)
         if not sample.is_drain and any(sender_of(flow, self.sums.workload) is not sample.end for flow in flows):
             begin_ns, first_ns = sample.elapsed_ns - sample.interval_ns, self._first_measured_ns
             self._first_measured_ns = begin_ns if first_ns is None else min(begin_ns, first_ns)
         if duplex_bit_s is not None:
-            self._duplex_series.add(duplex_bit_s * sample.interval_ns, sample.interval_ns)
+            self._duplex_series.add_interval(duplex_bit_s * sample.interval_ns, sample.interval_ns)
 
     def set_totals(self, totals: Totals) -> None:
         """Take the figures of an end without samples."""
@@ -240,7 +240,7 @@ class ProbeSum:
         """Add the sample from before the payload."""
         if sample is not None:
             self._has_probe = True
-            self._idle.add(sample)
+            self._idle.add_probe(sample)
 
     def begin(self) -> None:
         """Drop the recent samples: they are of other settings."""
@@ -255,7 +255,7 @@ class ProbeSum:
             self._recent.popleft()
         if not is_warmup:
             self._has_probe = True
-            self._loaded.add(sample.probe)
+            self._loaded.add_probe(sample.probe)
 
     @property
     def idle(self) -> ProbeResult | None:
@@ -267,7 +267,7 @@ class ProbeSum:
         """The result of the last ten seconds under these settings, the warm-up included, with the newest RTT."""
         sums = _ProbeResultSum()
         for _, sample in self._recent:
-            sums.add(sample)
+            sums.add_probe(sample)
         return None if sums.result is None else replace(sums.result, rtt_us=self._recent[-1][1].rtt_us)
 
     @property
@@ -284,11 +284,11 @@ class _ProbeResultSum:
         self._counts: dict[int, int] = {}
         self._rtt_us = Histogram()
 
-    def add(self, sample: ProbeSample) -> None:
+    def add_probe(self, sample: ProbeSample) -> None:
         self._span_ns += sample.span_ns
         merge_counts(self._counts, zip(sample.latency.buckets, sample.latency.counts, strict=True))
         if sample.rtt_us is not None:
-            self._rtt_us.add(sample.rtt_us)
+            self._rtt_us.count_value(sample.rtt_us)
 
     @property
     def result(self) -> ProbeResult | None:
@@ -305,7 +305,7 @@ class Warnings:
         self._texts: dict[str, None] = {}
         self._left_out = 0
 
-    def add(self, text: str) -> None:
+    def add_warning(self, text: str) -> None:
         """Add a text."""
         if text not in self._texts:
             if len(self._texts) < _MAX_WARNINGS:

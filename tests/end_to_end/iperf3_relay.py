@@ -14,7 +14,8 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Final
 
-from linkgauge.engine.iperf3.protocol.states import COOKIE_BYTES, State
+from linkgauge.engine.iperf3.protocol.cookie_and_streams import COOKIE_BYTES
+from linkgauge.engine.iperf3.protocol.states import State
 
 DEADLINE_S: Final = 20.0
 _READ_BYTES: Final = 65_536

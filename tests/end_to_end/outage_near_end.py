@@ -46,7 +46,7 @@ def _plan(case: dict[str, Any]) -> Plan:
     return Plan(settings, workload, duration_ns=case["seconds"] * SECOND_NS)
 
 
-def _always(expectation: Expectation, _settings: Settings, *, ip_version: int) -> Expectation:
+def _always(expectation: Expectation, _settings: Settings, _ip_version: int) -> Expectation:
     return expectation
 
 

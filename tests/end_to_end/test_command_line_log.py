@@ -103,10 +103,10 @@ def test_a_locked_log_is_an_error_of_commands_that_change_it(
     yesterday = datetime.now(UTC) - timedelta(days=1)
     with RunLog.open(tmp_path) as log:
         log.begin("20200101-000000-aaaa", "p", "h:1")
-        log.add("20200101-000000-aaaa", replace(STARTED, started_utc=yesterday.isoformat()))
+        log.append_event("20200101-000000-aaaa", replace(STARTED, started_utc=yesterday.isoformat()))
         for sample in samples(600):
-            log.add("20200101-000000-aaaa", sample)
-        log.add("20200101-000000-aaaa", ENDED)
+            log.append_event("20200101-000000-aaaa", sample)
+        log.append_event("20200101-000000-aaaa", ENDED)
         log.finish("20200101-000000-aaaa", "pass", {})
     before = linkgauge("runs", "list", "--json").document
     words = [before[0]["run_id"] if word == "all" else word for word in command]
@@ -268,7 +268,7 @@ def test_a_test_thins_old_runs_once_it_has_ended(linkgauge: Any, far_end: str, t
     with RunLog.open(tmp_path / "data") as log:
         log.begin("20200101-000000-long", "", "h")
         for event in (replace(STARTED, started_utc=two_months_ago.isoformat()), *samples(496), ENDED):
-            log.add("20200101-000000-long", event)
+            log.append_event("20200101-000000-long", event)
         log.finish("20200101-000000-long", "none", {})
         run_id = linkgauge("run", far_end, *SHORT, "--json", env=environment).document["run_id"]
         assert len(list(log.events("20200101-000000-long"))) < 498

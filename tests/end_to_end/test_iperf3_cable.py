@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.iperf3.far.observer import Iperf3Options
+from linkgauge.engine.iperf3.far.server_output import Iperf3Options
 from linkgauge.engine.iperf3.far.service import Iperf3Service
-from linkgauge.engine.iperf3.protocol.states import make_cookie
+from linkgauge.engine.iperf3.protocol.cookie_and_streams import make_cookie
 
 from ..engine.iperf3.far.stock_clients import DEADLINE_S, RawClient
 from ..engine.iperf3.far.test_run import STEPS, Step

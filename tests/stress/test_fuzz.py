@@ -152,7 +152,7 @@ def test_frames_are_cut_out_the_same_however_broken_bytes_are_cut(
         reader, found = FrameReader(sender), []
         try:
             for piece in pieces:
-                found.extend(reader.feed(piece))
+                found.extend(reader.read_frames(piece))
         except RemoteProtocolError as error:
             return found, str(error)
         return found, ""

@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, cast
 
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.events import (
@@ -18,7 +19,13 @@ from linkgauge.mesh.events import (
 )
 from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from linkgauge.mesh.plan import Cell, Host, MeshMode, MeshPlan
-from linkgauge.tui.mesh.mesh_session import MeshUpdate
+from linkgauge.tui.mesh.cell_recorder import CellRecorder
+from linkgauge.tui.mesh.mesh_session import MeshSession
+from linkgauge.tui.mesh.mesh_spec import MeshSpec
+from linkgauge.tui.session.run_spec import Judging
+
+if TYPE_CHECKING:
+    from linkgauge.mesh.coordinator import Mesh
 
 GROUP = "mesh-20261123-090000-a2b3"
 EXPECTED_BIT_S = 941_482_000.0
@@ -66,26 +73,49 @@ def findings(count: int) -> tuple[MeshFinding, ...]:
     )
 
 
-class ScriptedMesh:
-    """A mesh in progress whose events a test emits."""
+class _Figures(CellRecorder):
+    """Gives each cell the figure of the example, and stores nothing."""
 
-    def __init__(self, count: int) -> None:
+    def record(self, ended: CellEnded) -> CellFigure:
+        """Return the figure."""
+        return figure(ended.cell) if ended.failure is None else CellFigure(ended.cell, failure=ended.failure)
+
+
+class ScriptedMeshSession(MeshSession):
+    """A mesh in progress whose events a test emits, with the findings that it sets.
+
+    The first `done` cells have results of an earlier session.
+    """
+
+    def __init__(self, count: int, done: int = 0) -> None:
         self.plan = plan(count)
-        self.matrix = MeshMatrix(GROUP, MeshMode.ROUNDS, self.plan.hosts, {})
-        self.findings: Sequence[MeshFinding] = ()
         self.stops = 0
-        self._queue: asyncio.Queue[MeshUpdate] = asyncio.Queue()
+        self._events: asyncio.Queue[MeshEvent] = asyncio.Queue()
+        self._found: tuple[MeshFinding, ...] = ()
+        recorder, earlier = _Figures(self.plan, Judging(), None), matrix(count, done).figures.values()
+        super().__init__(cast("Mesh", self._emitted()), MeshSpec(self.plan), recorder, earlier=earlier)
+
+    @property
+    def findings(self) -> tuple[MeshFinding, ...]:
+        """The findings that the test has set."""
+        return self._found
+
+    @findings.setter
+    def findings(self, found: tuple[MeshFinding, ...]) -> None:
+        self._found = found
+
+    async def _emitted(self) -> AsyncIterator[MeshEvent]:
+        """Yield the events of the test until the end of the mesh."""
+        while True:
+            event = await self._events.get()
+            yield event
+            if isinstance(event, MeshEnded):
+                return
 
     def emit(self, *events: MeshEvent) -> None:
         """Let events happen. A cell that ends has the figure of the example."""
         for event in events:
-            ended = isinstance(event, CellEnded) and event.failure is None
-            made = figure(event.cell) if ended and isinstance(event, CellEnded) else None
-            if made is not None:
-                self.matrix = MeshMatrix(
-                    GROUP, self.matrix.mode, self.plan.hosts, {**self.matrix.figures, made.cell: made}
-                )
-            self._queue.put_nowait(MeshUpdate(event, made))
+            self._events.put_nowait(event)
 
     def begin(self) -> None:
         """Let the mesh begin its first round."""
@@ -107,10 +137,3 @@ class ScriptedMesh:
     def stop(self) -> None:
         """Count the requests."""
         self.stops += 1
-
-    async def __aiter__(self) -> AsyncIterator[MeshUpdate]:
-        while True:
-            update = await self._queue.get()
-            yield update
-            if isinstance(update.event, MeshEnded):
-                return

@@ -8,6 +8,7 @@ from typing import Any
 
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.tui.watch.running.watch_session import WatchSession
 from linkgauge.watch.events import (
     ChangeFound,
     CheckBegan,
@@ -159,14 +160,12 @@ def all_failed(before: PeerStatus) -> PeerStatus:
     return replace(before, day=checks, last_check=checks[-1], changes=(), checks=(0, 0, 24), retests=24, flaps=0)
 
 
-class ScriptedWatch:
-    """A watch in progress whose events a test emits."""
-
-    is_elsewhere = False
+class ScriptedWatch(WatchSession):
+    """A watch in progress whose events a test emits: without a journal, and without tests of its own."""
 
     def __init__(self, count: int = 3, *, is_new: bool = False, long_names: bool = False) -> None:
         self.plan = plan(count, long_names=long_names)
-        self.statuses: dict[str, PeerStatus] = {
+        self._statuses: dict[str, PeerStatus] = {
             each.name: PeerStatus(each.name, next_check_s=NOW_S + 40 * number, month="2026-11")
             if is_new
             else status(each.name, number)
@@ -177,6 +176,15 @@ class ScriptedWatch:
         self.problem: Exception | None = None
         self._queue: asyncio.Queue[WatchEvent] = asyncio.Queue()
 
+    @property
+    def statuses(self) -> dict[str, PeerStatus]:
+        """The statuses that the test has set."""
+        return self._statuses
+
+    @statuses.setter
+    def statuses(self, statuses: dict[str, PeerStatus]) -> None:
+        self._statuses = statuses
+
     def emit(self, *events: WatchEvent) -> None:
         """Let events happen."""
         for event in events:
@@ -184,7 +192,7 @@ class ScriptedWatch:
 
     def begin(self) -> None:
         """Let the watch begin."""
-        self.emit(WatchStarted(NOW_S, tuple(self.statuses)))
+        self.emit(WatchStarted(NOW_S, tuple(self._statuses)))
 
     def change(self, name: str, **changes: Any) -> None:
         """Change the status of a peer."""
@@ -202,7 +210,7 @@ class ScriptedWatch:
     def reload(self, plan: WatchPlan) -> None:
         """Take another plan."""
         self.plan = plan
-        self.statuses = {each.name: self.statuses.get(each.name, PeerStatus(each.name)) for each in plan.peers}
+        self._statuses = {each.name: self._statuses.get(each.name, PeerStatus(each.name)) for each in plan.peers}
 
     def stop(self) -> None:
         """Count the requests."""

@@ -7,6 +7,8 @@ from linkgauge.engine.model.events import Event, Started
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.mesh.cluster import Cluster
+from linkgauge.mesh.coordinator import Mesh
 from linkgauge.mesh.events import (
     CellBegan,
     CellEnded,
@@ -60,7 +62,14 @@ def cell_ended(sender: str, receiver: str, bit_s: float = GOOD_BIT_S, *, is_isol
     return CellEnded(Cell(sender, receiver), sender, run_events(bit_s), is_isolated=is_isolated)
 
 
-class ScriptedMesh:
+class _Scheduler:
+    """The client of a scheduler that says nothing."""
+
+    def subscribe_topic(self, *_: object) -> None:
+        """Hear of nothing."""
+
+
+class ScriptedMesh(Mesh):
     """A coordinator that plays events. `again` are the rates of cells that are measured once more, else slow ones.
 
     The host of the cell `dead` is lost then.
@@ -69,6 +78,7 @@ class ScriptedMesh:
     def __init__(
         self, events: Sequence[MeshEvent], again: dict[Cell, float] | None = None, dead: Cell | None = None
     ) -> None:
+        super().__init__(PLAN, Cluster(_Scheduler(), {}), (), ())
         self.events, self.again, self.dead = events, again or {}, dead
         self.asked: list[Cell] = []
         self.is_stopped = False

@@ -331,7 +331,7 @@ def play(script: ScriptedRun) -> LiveReadings:
     while not script.queue.empty():
         event = script.queue.get_nowait()
         script.meter.feed(event)
-        readings.log.feed(event)
+        readings.log.add_event(event)
     return readings
 
 
@@ -374,7 +374,7 @@ def store_run(
             began = datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
             event = replace(event, started_utc=f"{began:%Y-%m-%dT%H:%M:%SZ}")
         meter.feed(event)
-        log.add(run_id, event)
+        log.append_event(run_id, event)
     meter.flush()
     outcome = Outcome.of(meter, judge(meter.summary()), run_id=run_id, preset=preset, label=label)
     log.finish(run_id, outcome.verdict.word, outcome.document)

@@ -68,7 +68,7 @@ class LiveLine:
             for line in self._lines.flush(self._meter):
                 emit_line(line)
 
-    def show(self, intervals: Iterable[Interval], meter: Meter) -> None:
+    def show_intervals(self, intervals: Iterable[Interval], meter: Meter) -> None:
         """Draw the intervals that an event completed, with the meter's mean so far and its margin of error."""
         for interval in intervals:
             if self._lines is not None:
@@ -184,7 +184,7 @@ def _loss(interval: Interval, flow: Direction) -> str:
         return f"loss{arrow} {loss_percent(None):>8}"
     sums = SessionDatagrams()
     for part in counts:
-        sums.add(part)
+        sums.add_datagrams(part)
     per_s = per_second(sums.received, receiver.sample.interval_ns)
     return f"loss{arrow} {loss_percent(sums.lost_percent):>8}  {numbers.number(per_s):>9} packets/s"
 

@@ -86,7 +86,7 @@ def _make_program() -> AppGroup:
                 "settings": ".commands.settings:settings",
                 "completions": ".completion:completions",
                 "presets": ".commands.presets:PRESETS",
-                "runs": ".commands.runs:RUNS",
+                "runs": ".commands.saved_runs.runs:RUNS",
             },
         ),
         callback=_open_log,

@@ -95,7 +95,7 @@ class ClientTable(DataTable[Text]):
         self._clients: Sequence[ClientReading] = ()
         self._units = RateUnit.MBIT
 
-    def show(self, clients: Sequence[ClientReading], units: RateUnit) -> None:
+    def show_clients(self, clients: Sequence[ClientReading], units: RateUnit) -> None:
         """Show these clients; unchanged cells are not repainted."""
         self._clients, self._units = clients, units
         columns = _columns(self.size.width)
@@ -124,7 +124,7 @@ class ClientTable(DataTable[Text]):
     def on_resize(self, _event: Resize) -> None:
         """Choose the columns for the new width."""
         self._names = ()
-        self.show(self._clients, self._units)
+        self.show_clients(self._clients, self._units)
 
 
 def _columns(width: int) -> list[tuple[_Column, int]]:

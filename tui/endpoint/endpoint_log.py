@@ -31,7 +31,7 @@ class EndpointLog:
         self.lines_written = 0
         self._clock = clock
 
-    def add(self, text: str) -> None:
+    def append_entry(self, text: str) -> None:
         """Append a line."""
         event = text.event if isinstance(text, LogEntry) else "said"
         self.lines.append(EndpointLogLine(self._clock(), event, log_text(text)))

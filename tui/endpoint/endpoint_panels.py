@@ -183,7 +183,7 @@ class LimitsPanel(VerticalScroll):
         """Lay out the lines."""
         yield Static(markup=False)
 
-    def show(self, snapshot: EndpointSnapshot) -> None:
+    def show_snapshot(self, snapshot: EndpointSnapshot) -> None:
         """Show these values."""
         text = Content("\n").join(_lines(snapshot))
         if not text.is_same(self._text):

@@ -53,10 +53,10 @@ async def announced_on_lan(
         return
     from ...discovery.announcer import announced  # here: few endpoints need zeroconf
 
-    def add(text: str) -> None:
+    def log_text(text: str) -> None:
         log(LogEntry("announced", text))
 
-    async with announced(announcement, reachable_hosts(listener), is_bound=is_bound, log=add):
+    async with announced(announcement, reachable_hosts(listener), is_bound=is_bound, log=log_text):
         yield
 
 

@@ -120,8 +120,8 @@ class EndpointScreen(ActionScreen):
         self.query_one(EndpointHeader).show(snapshot)
         self._show_rates(snapshot)
         self._show_clients(snapshot)
-        self.query_one(LimitsPanel).show(snapshot)
-        self.query_one(EndpointLogView).show(log.lines, log.lines_written)
+        self.query_one(LimitsPanel).show_snapshot(snapshot)
+        self.query_one(EndpointLogView).show_lines(log.lines, log.lines_written)
 
     def _show_rates(self, snapshot: EndpointSnapshot) -> None:
         units = self._preferences.units
@@ -135,7 +135,7 @@ class EndpointScreen(ActionScreen):
         has_room = not self.has_class("-tiny")
         table.display = bool(snapshot.clients) and has_room
         invitation.display = not snapshot.clients and has_room
-        table.show(snapshot.clients, self._preferences.units)
+        table.show_clients(snapshot.clients, self._preferences.units)
 
     # Actions of the registry.
 

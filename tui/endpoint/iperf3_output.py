@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ...engine.model.events import Event, Started
+from ...engine.model.events import Ended, Event, Started
 from ...engine.model.plan import Direction, End
 from ...engine.results.figure_codec import encode
 from ...engine.results.meter import Meter
@@ -64,25 +64,26 @@ _FLOW_WORDS: Final = {
 class Iperf3Output:
     """Takes the events of one test, whose near end is the client, and returns its results and its diagnosis.
 
-    There is no expected rate: the server does not know the client's link.
+    There is no expected rate: the server does not know the client's link. `as_json` chooses the document.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
         self._diagnosis = LiveDiagnosis(Meter(), without_target=True)
         self._meter = self._diagnosis.meter
 
-    def feed(self, event: Event) -> None:
-        """Take the next event."""
+    def take(self, event: Event) -> str | dict[str, Any] | None:
+        """Take the next event; return the output for the client with the last one, `Ended`."""
         self._meter.feed(event)
-
-    def text(self) -> str:
-        """Return the lines for the client's terminal; call it once, after the last event."""
+        if not isinstance(event, Ended):
+            return None
         self._meter.flush()
+        if self._as_json:
+            return self._document()
         return server_output(self._meter.summary(), self._meter.started, self._findings)
 
-    def document(self) -> dict[str, Any]:
-        """Return the document of `--json`, with an id of its own; call it once, after the last event."""
-        self._meter.flush()
+    def _document(self) -> dict[str, Any]:
+        """Return the document of `--json`, with an id of its own."""
         run_id = new_run_id(datetime.now(UTC), _RANDOM)
         summary, findings = self._meter.summary(), finding_figures(self._findings)
         verdict = judge(summary)

@@ -109,11 +109,11 @@ def serve_iperf3(
     if setup is None:
         return nullcontext()
     # Here: endpoints without iperf3 do not need these modules. Later the first client would wait for them.
-    from ...engine.iperf3.far.observer import Iperf3Options
+    from ...engine.iperf3.far.server_output import Iperf3Options
     from ...engine.iperf3.far.service import Iperf3Service
     from .iperf3_output import Iperf3Output
 
-    options = Iperf3Options(setup.listener, setup.users, Iperf3Output, gives_json=gives_json)
+    options = Iperf3Options(setup.listener, setup.users, lambda: Iperf3Output(as_json=gives_json).take)
     return Iperf3Service(options, endpoint)
 
 

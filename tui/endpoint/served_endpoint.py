@@ -38,7 +38,7 @@ class ServedEndpoint:
 
     def reload(self) -> None:
         """Read the limits, the key, the certificate and the users of iperf3 again."""
-        reload(self._config, self._setup, self._endpoint, self.log.add)
+        reload(self._config, self._setup, self._endpoint, self.log.append_entry)
 
     def shut_down(self) -> None:
         """End the endpoint once its runs have ended; a second call ends it at once."""
@@ -53,7 +53,7 @@ class ServedEndpoint:
             await self._draining
 
     async def _drain(self) -> None:
-        await drain(self._endpoint, self._at_once, self.log.add)
+        await drain(self._endpoint, self._at_once, self.log.append_entry)
         self.on_end()
 
 

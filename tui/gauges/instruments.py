@@ -145,9 +145,9 @@ class Instruments(Container):
         log = self._event_log
         if log is not None and log.display:
             events = view.readings.log if view.readings else None
-            log.show(events.lines if events else (), events.written if events else 0)
+            log.show_lines(events.lines if events else (), events.written if events else 0)
 
-    def show(self, view: "CockpitSnapshot") -> None:
+    def show_snapshot(self, view: CockpitSnapshot) -> None:
         """Show these values: each panel takes its own."""
         self._view = view
         running = view.phase in {Phase.RUNNING, Phase.STOPPING}
@@ -158,9 +158,9 @@ class Instruments(Container):
             gauge.show_run(view)
         for panel in self.query(CpuPanel):
             panel.show_run(view)
-        self.query_one(PlotArea).show(view)
+        self.query_one(PlotArea).show_snapshot(view)
         self.query_one(SessionTable).show_run(view)
-        self.query_one(VerdictPanel).show(view)
+        self.query_one(VerdictPanel).show_snapshot(view)
         self._show_events(view)
 
     def on_flow_gauge_resized(self) -> None:
@@ -198,7 +198,7 @@ class PlotArea(Container):
         with VerticalScroll(id="notice"):
             yield Static(markup=False)
 
-    def show(self, view: "CockpitSnapshot") -> None:
+    def show_snapshot(self, view: CockpitSnapshot) -> None:
         """Show these values."""
         self._view = view
         plot, notice = self.query_one(RunPlot), self.query_one("#notice", VerticalScroll)
@@ -244,7 +244,7 @@ class PlotArea(Container):
     def on_resize(self) -> None:
         """Show the text for the new size."""
         if self._view is not None:
-            self.show(self._view)
+            self.show_snapshot(self._view)
 
 
 def _problem(view: CockpitSnapshot, problem: str) -> Content:

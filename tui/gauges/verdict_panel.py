@@ -37,7 +37,7 @@ class FindingsPanel(Static):
         self._content: tuple[tuple[Finding, ...], str] | None = None
         self.display = False
 
-    def show(self, findings: "tuple[Finding, ...]", period: str = "") -> None:
+    def show_findings(self, findings: "tuple[Finding, ...]", period: str = "") -> None:
         """Show these findings, and the period of the run that they are about if it is not the whole run."""
         if (findings, period) == self._content:
             return
@@ -69,9 +69,9 @@ class VerdictPanel(VerticalScroll):
         yield FindingsPanel()
         yield Static(markup=False, classes="rest")
 
-    def show(self, view: "CockpitSnapshot") -> None:
+    def show_snapshot(self, view: "CockpitSnapshot") -> None:
         """Show these values."""
-        self.query_one(FindingsPanel).show(
+        self.query_one(FindingsPanel).show_findings(
             view.findings, findings_period(view.summary) if view.summary is not None else ""
         )
         self.set_class(bool(view.findings), "-explained")

@@ -153,7 +153,7 @@ class HistoryScreen(ActionScreen):
         numbers = page_around(lines.numbers, at)
         with self._report_failure():
             async with timeout(_READ_TIMEOUT_S):
-                lines.add(await to_thread(self._log.read_entries, numbers), numbers)
+                lines.add_entries(await to_thread(self._log.read_entries, numbers), numbers)
         if lines is self._lines:
             self._show_lines()
             self._detail_soon.schedule()
@@ -225,7 +225,7 @@ class HistoryScreen(ActionScreen):
         """Show what was read or marked; `at` is the cursor's place, if that is another."""
         selection, table = self._selection, self.query_one(RunTable)
         runs = RunList(self._lines, selection.marked, selection.column, selection.is_descending)
-        table.show(runs, table.highlighted if at is None else at)
+        table.show_runs(runs, table.highlighted if at is None else at)
 
     def _filter(self) -> None:
         self.run_worker(self._reload(), group="filter", exclusive=True, exit_on_error=False)
@@ -245,7 +245,7 @@ class HistoryScreen(ActionScreen):
 
     def _show_detail(self) -> None:
         run = self._lines.entry(self.query_one(RunTable).highlighted)
-        self.query_one(RunDetail).show(None if run is None else run_line(run))
+        self.query_one(RunDetail).show_detail(None if run is None else run_line(run))
 
     async def _run_at_cursor(self) -> RunEntry | None:
         """Return the run at the cursor, after a filter that is still pending."""

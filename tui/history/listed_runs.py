@@ -67,7 +67,7 @@ class RunLines:
         self._entries: dict[int, RunEntry] = {}
         self._lines: dict[int, RunLine] = {}
         self._gone: set[int] = set()
-        self.add(entries)
+        self.add_entries(entries)
 
     def __len__(self) -> int:
         """Return the number of runs in the list."""
@@ -91,7 +91,7 @@ class RunLines:
         number = self.numbers[at]
         return number not in self._lines and number not in self._gone
 
-    def add(self, entries: Iterable[RunEntry], numbers: Iterable[int] = ()) -> None:
+    def add_entries(self, entries: Iterable[RunEntry], numbers: Iterable[int] = ()) -> None:
         """Add runs that were read. Of many, only these remain. Runs of `numbers` without an entry are gone."""
         new = {entry.number: entry for entry in entries}
         if len(self._entries) + len(new) > _MAX_LINES:

@@ -104,7 +104,7 @@ class ReplayScreen(InstrumentScreen):
     def _show(self, replay: RunReplay, moment: CockpitSnapshot) -> None:
         snapshot = replace(moment, units=preferences_of(self).units, is_paused=False)
         self.query_one(TitleBar).show(snapshot)
-        self.query_one(Instruments).show(snapshot)
+        self.query_one(Instruments).show_snapshot(snapshot)
         state = "■ end of the replay" if replay.is_over else "‖ paused" if self.playback.is_paused else "▶ replay"
         head = Content.assemble((state, KEY), (f"  {self.playback.speed:g}×", "bold"))
         settings = numbers.settings(snapshot.settings, snapshot.plan.workload)

@@ -76,7 +76,7 @@ class RunDetail(VerticalScroll):
         """Whether the field is open."""
         return self.has_class("-editing")
 
-    def show(self, line: RunLine | None) -> None:
+    def show_detail(self, line: RunLine | None) -> None:
         """Show this run, unless the field of another is open."""
         if self.is_editing:
             return
@@ -104,7 +104,7 @@ class RunDetail(VerticalScroll):
     def close(self) -> None:
         """Close the field, and show the run again."""
         self.remove_class("-editing")
-        self.show(self._line)
+        self.show_detail(self._line)
         self.post_message(self.EditingClosed())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -65,7 +65,7 @@ class RunTable(CursorList):
         self._peers: tuple[str, ...] = ()
         self._has_reported = False
 
-    def show(self, runs: RunList, at: int | None) -> None:
+    def show_runs(self, runs: RunList, at: int | None) -> None:
         """Show these lines, with the cursor at a place. The columns fit the lines that are known."""
         self._list = runs
         self._needs = _needs(runs.lines.known)

@@ -65,7 +65,7 @@ class StoredRunScreen(InstrumentScreen):
     def on_mount(self) -> None:
         """Read the run."""
         self.query_one("#plan", Static).update(Content.styled(f"loading {self._row.run_id} …", MUTED))
-        self.query_one(RunDetail).show(run_line(self._row))
+        self.query_one(RunDetail).show_detail(run_line(self._row))
         self.run_worker(self._load(), exit_on_error=False)
 
     async def _load(self) -> None:
@@ -81,13 +81,13 @@ class StoredRunScreen(InstrumentScreen):
         except LinkgaugeError as error:
             self.post_message(self.RunLogFailed(str(error)))
             return
-        self.query_one(RunDetail).show(run_line(self._row))
+        self.query_one(RunDetail).show_detail(run_line(self._row))
 
     @on(Loaded)
     def _show_run(self, message: Loaded) -> None:
         snapshot = replace(message.run.snapshot(self._services.catalog), units=preferences_of(self).units)
         self.query_one(TitleBar).show(snapshot)
-        self.query_one(Instruments).show(snapshot)
+        self.query_one(Instruments).show_snapshot(snapshot)
         line = run_line(self._row)
         preset = Content.assemble((line.preset or "no preset", "bold"))
         plan = snapshot.plan

@@ -128,7 +128,7 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
         """The size of the cells."""
         return self._layout.density
 
-    def show(self, mesh: MeshMap) -> None:
+    def show_mesh(self, mesh: MeshMap) -> None:
         """Show these cells. The cursor stays on its hosts, even if they are at another place."""
         before = self.cell
         self._map = mesh

@@ -177,7 +177,7 @@ class MeshScreen(ProgressScreen):
 
     def take(self, event: "MeshUpdate") -> None:
         """Take in an event, and the result of its cell."""
-        self._mesh.feed(event.event, event.figure)
+        self._mesh.handle_event(event.event, event.figure)
         if isinstance(event.event, MeshBegan) and self._session is not None:
             self._mesh.load(self._session.matrix, self._session.findings)  # with the results of earlier sessions
 
@@ -228,7 +228,7 @@ class MeshScreen(ProgressScreen):
         if self._session is not None and self._mesh.is_running:
             self._mesh.findings = tuple(self._session.findings)
         self._arrange(self.size.width, self.size.height)
-        self.query_one(HeatMap).show(self._mesh.map())
+        self.query_one(HeatMap).show_mesh(self._mesh.map())
         self._show_progress()
         self._show_cell()
         self._show_legend()

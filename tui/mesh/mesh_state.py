@@ -123,7 +123,7 @@ class MeshState:
         """Note that the mesh has begun, before its first event."""
         self.is_running, self.problem = True, None
 
-    def feed(self, event: MeshEvent, figure: CellFigure | None = None) -> None:
+    def handle_event(self, event: MeshEvent, figure: CellFigure | None = None) -> None:
         """Take an event, and the figure of the cell that it ended."""
         if figure is not None:
             self.figures[figure.cell] = figure

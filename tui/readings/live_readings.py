@@ -142,7 +142,7 @@ class LiveReadings:
         for end in End:
             samples = self.meter.recent.of_end(end, SHOWN_NS)
             for sample in samples:
-                recent.add(sample, workload)
+                recent.add_sample(sample, workload)
             for part in samples[-1].sessions if samples else ():
                 if sender_of(part.direction, workload) is end:
                     newest[part.direction, part.session] = part

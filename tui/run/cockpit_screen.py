@@ -40,7 +40,8 @@ from .background_tasks import (
     follow_run,
     query_far_end,
 )
-from .cockpit_state import CockpitState, RefreshPacer
+from .cockpit_state import CockpitState
+from .frame_rate import FramePacer
 from .setting_actions import SettingActions
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class CockpitScreen(SettingActions):
         self.state = CockpitState(
             spec.peer, spec.plan, preset, preferences.pass_mark, spec.sending_rate, is_preset_auto=is_preset_auto
         )
-        self.pacer = RefreshPacer(services.clock, preferences.refresh_hz)
+        self.pacer = FramePacer(services.clock, preferences.refresh_hz)
         self._units = preferences.units
         self._services = services
         self._language = language
@@ -261,7 +262,7 @@ class CockpitScreen(SettingActions):
         is_unavailable = why_unavailable(snapshot.peer, Feature.PROBE) is not None
         self.query_one(KeyFooter).show(frozenset({"respond"} if is_unavailable else ()))
         if not snapshot.is_paused:
-            self.query_one(Instruments).show(snapshot)
+            self.query_one(Instruments).show_snapshot(snapshot)
 
     # Actions of the registry: the run.
 

@@ -1,17 +1,16 @@
-"""The state behind the cockpit: peer, preset, plan, current run, steps of settings, pace of frames.
+"""The state behind the cockpit: peer, preset, plan, current run, steps of settings.
 
 Pure. The screen's handlers report events and changes. `snapshot()` returns the values for the instruments.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ...engine.model.errors import PlanError
 from ...engine.model.events import Event, Expectation, Started
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
-from ...engine.model.plan import MAX_SESSIONS, SECOND_NS, Direction, End, Plan, Settings
+from ...engine.model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
 from ...engine.model.workload import Workload
 from ...engine.results.rate_and_loss import host_percent
 from ...presets.expectation import find_expectation
@@ -21,7 +20,6 @@ from ...presets.verdict import judge
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase, why_settings_fixed
 from ..readings.setting_steps import next_rate, next_window
-from ..words.parsing import DEFAULT_REFRESH_HZ
 from ..words.redaction import REDACTION
 
 if TYPE_CHECKING:
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
     from ..readings.cockpit_snapshot import RunProblem
     from ..readings.live_readings import LiveReadings
     from ..session.run_session import RunSession
-
-_BUSY_PERCENT: Final = 90.0
-_BUSY_FACTOR: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +226,7 @@ class CockpitState:
         if isinstance(event, Started):
             self._ip_version = event.ip_version
         if self.readings is not None:
-            self.readings.log.feed(event)
+            self.readings.log.add_event(event)
             if self._requested == self.readings.settings:
                 self._requested = None
             if (started := self.readings.meter.started) is not None:
@@ -375,33 +370,3 @@ class CockpitState:
         """Return the rates to expect. The last run with this peer tells the IP version, or else its address."""
         version = self._ip_version or self.peer.ip_version
         return find_expectation(preset, settings, workload, variant=variant, ip_version=version)
-
-
-class RefreshPacer:
-    """Limits the frame rate. You must call `seconds_until_due` before a frame and `frame_drawn` after it.
-
-    `clock` counts nanoseconds. If all cores of this host are busy, drawing would slow the measurement. Frames are
-    then four times as far apart.
-    """
-
-    def __init__(self, clock: Callable[[], int], refresh_hz: float = DEFAULT_REFRESH_HZ) -> None:
-        self.clock = clock
-        self._drawn_ns: int | None = None
-        self.refresh_hz = refresh_hz
-        self._is_busy = False
-
-    @property
-    def frame_ns(self) -> int:
-        """The minimum time between two frames."""
-        return round(SECOND_NS / self.refresh_hz) * (_BUSY_FACTOR if self._is_busy else 1)
-
-    def seconds_until_due(self) -> float:
-        """Return the time until the next frame may be drawn; 0 means now."""
-        if self._drawn_ns is None:
-            return 0.0
-        return max(self._drawn_ns + self.frame_ns - self.clock(), 0) / SECOND_NS
-
-    def frame_drawn(self, host_percent: float | None = None) -> None:
-        """Start the wait for the next frame; `host_percent` is the load of all cores together."""
-        self._drawn_ns = self.clock()
-        self._is_busy = host_percent is not None and host_percent >= _BUSY_PERCENT

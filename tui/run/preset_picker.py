@@ -25,7 +25,7 @@ from ...presets.datasheet import build_sheet
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
 from ...presets.search import AUTO_SEARCH_TEXT, matches_query, search_text, unknown_link_hint
-from ..kit.drawing.preset_columns import sheet_parts
+from ..kit.drawing.preset_datasheet import sheet_parts
 from ..kit.drawing.styled_lines import shorten_middle
 from ..kit.drawing.styles import MUTED, SHORT
 from ..kit.widgets.scroll_views import CursorList, TextPage
@@ -344,13 +344,15 @@ class PresetPicker(ModalScreen[str | None]):
         row = self._list.selected_row
         if row is None:
             hint = unknown_link_hint(self.query_one(Input).value)
-            self._sheet.show(Text(f"No preset matches. {hint}".rstrip(), "dim"))
+            self._sheet.show_text(Text(f"No preset matches. {hint}".rstrip(), "dim"))
         elif row.id == AUTO:
-            self._sheet.show(Text(_AUTO_SHEET))
+            self._sheet.show_text(Text(_AUTO_SHEET))
         elif row.problem is not None:
-            self._sheet.show(self._problem_sheet(row.problem))
+            self._sheet.show_text(self._problem_sheet(row.problem))
         else:
-            self._sheet.show(Group(*sheet_parts(build_sheet(self._catalog.find(row.id), language=self._language))))
+            self._sheet.show_text(
+                Group(*sheet_parts(build_sheet(self._catalog.find(row.id), language=self._language)))
+            )
 
     def _problem_sheet(self, index: int) -> Group:
         problem = self._catalog.problems[index]

@@ -83,7 +83,7 @@ class RunReplay:
             raise RunLogError(f"run {run_id} is damaged: its beginning is missing; `{remedy}` removes it")
         self._elapsed_ns = self._time_of(event)
         self.meter.feed(event)
-        self.readings.log.feed(event)
+        self.readings.log.add_event(event)
         if isinstance(event, Started):
             REDACTION.learn_run(event)
         self._next = next(self._events, None)

@@ -241,7 +241,7 @@ class RunSession:
     def _record(self, event: Event) -> None:
         """Store an event, measure it, write its rows, and end the run if it is precise enough."""
         if self._run_log is not None:
-            self._run_log.add(self.run_id, event)
+            self._run_log.append_event(self.run_id, event)
         self.intervals = self.meter.feed(event)
         self._write_rows()
         if isinstance(event, Sampled) and not event.warmup:

@@ -65,7 +65,7 @@ class Judging:
         if not isinstance(self.preset, Catalog):
             check_variant(self.preset, self.variant)
 
-    def expect(self, plan: Plan, settings: Settings, *, ip_version: int | None) -> Expectation:
+    def expect(self, plan: Plan, settings: Settings, ip_version: int | None) -> Expectation:
         """Return the rates to expect of a run of a plan while it has these settings; None is an unknown version."""
         preset = self.chosen
         if preset is None or not plan.has_documented_transactions:

@@ -101,7 +101,7 @@ class PeerTable(CursorList):
         super().__init__(header_rows=1)
         self._view = WatchView()
 
-    def show(self, view: WatchView) -> None:
+    def show_peers(self, view: WatchView) -> None:
         """Show a watch. The cursor stays at its peer."""
         name = self.name_at_cursor
         self._view = view

@@ -157,7 +157,7 @@ class WatchScreen(ProgressScreen):
 
     def take(self, event: WatchEvent) -> None:
         """Add a line for an event."""
-        self._lines.feed(event, self._session.plan)
+        self._lines.add_event(event, self._session.plan)
 
     def finish(self, problem: str | None) -> None:
         """Note why the watch failed, if it did."""
@@ -203,9 +203,9 @@ class WatchScreen(ProgressScreen):
         self._arrange(self.size.height)
         self.query_one("#head", Static).update(head_line(self._view, self.size.width - 2), layout=False)
         self.query_one("#now", Static).update(status_line(self._view), layout=False)
-        self.query_one(PeerTable).show(self._view)
+        self.query_one(PeerTable).show_peers(self._view)
         self._show_peer()
-        self.query_one(WatchLog).show(self._lines.lines, self._lines.written)
+        self.query_one(WatchLog).show_lines(self._lines.lines, self._lines.written)
 
     def _show_peer(self) -> None:
         name = self.query_one(PeerTable).name_at_cursor

@@ -193,7 +193,7 @@ class WatchEventLines:
         self.written = 0
         self._lost: set[str] = set()
 
-    def feed(self, event: WatchEvent, plan: WatchPlan) -> None:
+    def add_event(self, event: WatchEvent, plan: WatchPlan) -> None:
         """Add the line of the next event, if it has one."""
         if isinstance(event, CheckBegan | DataUsed):
             return

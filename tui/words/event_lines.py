@@ -37,7 +37,7 @@ class EventLines:
         self._is_warmup = False
         self._opened: list[SocketInfo] = []
 
-    def feed(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """Add the lines of the run's next event."""
         if isinstance(event, Opened):
             self._opened.append(event.facts)

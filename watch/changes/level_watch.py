@@ -122,7 +122,7 @@ class LevelWatch:
         """The time of the oldest kept value of the level; None before the first."""
         return self._values[0].at_s if self._values else None
 
-    def add(self, at_s: float, value: float, why: str | None = None) -> ChangeFound | None:
+    def take_value(self, at_s: float, value: float, why: str | None = None) -> ChangeFound | None:
         """Take the next cycle's or probe's value; return the change that it shows, if any.
 
         `why` is the code of the run's first finding. A failed test has no value: do not call this for it. Values

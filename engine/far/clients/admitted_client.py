@@ -1,37 +1,9 @@
 """The clients that an endpoint serves, each with at most one run."""
 
-from typing import Protocol
-
-from ...model.events import Reason
 from ...model.ip_address import client_network
-from ...workers.pool import WorkerPool
 from ..memory_estimate import SessionWindows
-from ..status import ClientStatus, RunStatus
-
-
-class CurrentRun(Protocol):
-    """A run of a client, as its endpoint sees it."""
-
-    rate_bit_s: int
-    pool: WorkerPool
-
-    @property
-    def has_started(self) -> bool:
-        """Whether payload has begun to flow."""
-        ...
-
-    @property
-    def awaited_connections(self) -> int:
-        """The number of data connections that its near end is about to open."""
-        ...
-
-    def end(self, reason: Reason, detail: str) -> None:
-        """End the run. Only the first call has an effect."""
-        ...
-
-    def get_status(self) -> RunStatus:
-        """Return the progress of the run."""
-        ...
+from ..status import ClientStatus
+from .current_run import CurrentRun
 
 
 class AdmittedClient:

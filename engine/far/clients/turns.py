@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 from ...model.errors import EndpointBusy, RequestDeclined
 from ...model.plan import SECOND_NS, Plan
 from ...model.samples import OtherTests
-from .admitted_client import AdmittedClient, CurrentRun
+from .admitted_client import AdmittedClient
+from .current_run import CurrentRun
 
 # A slow test may pause and still carry payload: iperf3 sends 128 KiB at once, at any rate.
 _PAUSE_NS: Final = 30 * SECOND_NS

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from ...far.base_run import BaseFarRun
 from ...far.clients.admission import Grant
@@ -27,12 +27,13 @@ from ...workers.pool import WorkerPool
 from ...workloads.byte_budget import extend_amount
 from ...workloads.session_handshake import Iperf3Format, SessionSpec
 from ..channel import Iperf3Channel
+from ..protocol.cookie_and_streams import list_streams
 from ..protocol.json_bodies import MAX_CLIENT_RESULTS_BYTES
 from ..protocol.refusals import ErrorNumber, Iperf3Refusal, refuse_by_number
 from ..protocol.results import EndResults, decode_results, encode_results
-from ..protocol.states import State, list_streams
-from .observer import Iperf3Options, Observation
+from ..protocol.states import State
 from .requests import KNOWS_TIME_EXPIRED, TestRequest, choose_workers, version_of
+from .server_output import Iperf3Options, Observation, ServerOutput
 from .stream_counts import TestCounts, totals_of_client
 
 STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after the end: a client takes a moment
@@ -257,11 +258,11 @@ class ClientTest(BaseFarRun):
         omit_s = self._request.parameters.omit_s
         if omit_s:
             self._run_task(self._end_omitted_part(omit_s))
-        make_observer = self._options.make_observer
-        if self._request.parameters.asks_output and make_observer is not None:
+        observe = self._options.observe
+        if self._request.parameters.asks_output and observe is not None:
             utc = datetime.now(UTC).isoformat(timespec="milliseconds")
             others = self.turn.read_others()
-            self._observation = Observation(make_observer(), self._request, self.pool.counters, others)
+            self._observation = Observation(observe(), self._request, self.pool.counters, others)
             self._observation.begin(utc, self._channel.local_address, self._opened)
             self._run_task(self._observation.sample())
 
@@ -325,10 +326,10 @@ class ClientTest(BaseFarRun):
                 break
         self._counts.end(moved_ns, Direction.OUT)
 
-    def _make_output(self, observation: Observation, theirs: EndResults) -> str | dict[str, Any]:
+    def _make_output(self, observation: Observation, theirs: EndResults) -> ServerOutput | None:
         """Return the output of the server, with the counts of both ends."""
         totals = totals_of_client(theirs, self._streams, self._counts.span_ns, is_udp=self.has_datagrams)
-        return observation.make_output(totals, is_json=self._options.gives_json)
+        return observation.make_output(totals)
 
     def _look(self, now_ns: int, total_bytes: int) -> None:
         """End the test when it carries nothing, or has lost a stream."""

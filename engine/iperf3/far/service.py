@@ -34,15 +34,16 @@ from ...model.errors import (
 from ...model.events import EndText, Reason
 from ...model.plan import Plan
 from ..channel import Iperf3Channel
+from ..protocol.cookie_and_streams import COOKIE_BYTES
 from ..protocol.json_bodies import MAX_PARAMETERS_BYTES
 from ..protocol.parameters import TestParameters, decode_parameters
 from ..protocol.plans import plan_of
 from ..protocol.refusals import ErrorNumber, Iperf3Refusal
-from ..protocol.states import COOKIE_BYTES, State
+from ..protocol.states import State
 from .datagram_hellos import DatagramHellos
-from .observer import Iperf3Options
 from .requests import TestRequest, check_window, choose_congestion, number_of
 from .run import ClientTest
+from .server_output import Iperf3Options
 
 _REFUSE_DEADLINE_S: Final = 0.3
 _PLACE_DEADLINE_S: Final = 2.0  # a client may be back before the workers of its last test have ended

@@ -8,8 +8,8 @@ from ...metering.shared_counters import SharedCounters
 from ...model.events import Totals
 from ...model.plan import SECOND_NS, Direction, End
 from ...model.session_counters import DATAGRAM_COUNTER_NAMES, TCP_COUNTER_NAMES
+from ..protocol.cookie_and_streams import Stream
 from ..protocol.results import EndResults, StreamResult, total_of
-from ..protocol.states import Stream
 
 _RETRANSMITS: Final = TCP_COUNTER_NAMES.index("retransmits")
 _CPU_PERCENT: Final = 100

@@ -29,11 +29,12 @@ from ...model.peer import Peer
 from ...model.plan import SocketOptions
 from ...near.connect import connect_tcp, describe_server
 from ..channel import Iperf3Channel
+from ..protocol.cookie_and_streams import make_cookie
 from ..protocol.json_bodies import MAX_SERVER_RESULTS_BYTES
 from ..protocol.parameters import TestParameters, encode_parameters
 from ..protocol.refusals import ErrorNumber, explain_number
 from ..protocol.results import EndResults, decode_results, encode_results
-from ..protocol.states import State, make_cookie
+from ..protocol.states import State
 
 ANSWER_DEADLINE_S: Final = 10.0
 RESULTS_DEADLINE_S: Final = 10.0

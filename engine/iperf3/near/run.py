@@ -39,6 +39,7 @@ from ...workers.fork_client import ForkServerLease
 from ...workers.ipc import OpenSession
 from ...workers.pool import WorkerPool
 from ...workloads.session_handshake import ConnectTarget, Iperf3Format, SessionSpec
+from ..protocol.cookie_and_streams import list_streams
 from ..protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ..protocol.parameters import (
     DEFAULT_BLOCK_BYTES,
@@ -48,7 +49,6 @@ from ..protocol.parameters import (
 )
 from ..protocol.plans import omit_seconds, parameters_of
 from ..protocol.results import EndResults
-from ..protocol.states import list_streams
 from ..protocol.users import make_token
 from .client import Iperf3Client, connect_client
 from .totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
@@ -355,7 +355,7 @@ class Iperf3Run(Run):
 
     def _handle_near_sample(self, sample: Sample) -> None:
         stamped = self._events.add_sample(sample)
-        self._counts.add(sample, is_warmup=stamped.warmup)
+        self._counts.add_sample(sample, is_warmup=stamped.warmup)
         far_sample = sample_from_sender(sample)
         if far_sample is not None and not self._failure:
             self._events.add_sample(far_sample)

@@ -10,8 +10,8 @@ from typing import Final
 from ...model.events import SessionTotal, Totals, WarningText
 from ...model.plan import SECOND_NS, Direction, End
 from ...model.samples import Sample, SessionSample
+from ..protocol.cookie_and_streams import Stream
 from ..protocol.results import EndResults, StreamResult, total_of
-from ..protocol.states import Stream
 
 _Key = tuple[Direction, int]
 _CLOCKS_NS: Final = SECOND_NS
@@ -55,7 +55,7 @@ class NearCounts:
         self._cpu_ns = 0
         self.span_ns = 0
 
-    def add(self, sample: Sample, *, is_warmup: bool) -> None:
+    def add_sample(self, sample: Sample, *, is_warmup: bool) -> None:
         """Add a sample of this end."""
         if not is_warmup and not sample.is_drain:
             self.span_ns += sample.interval_ns

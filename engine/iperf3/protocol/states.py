@@ -1,20 +1,10 @@
-"""The states of an iperf3 test as its control connection names them, its cookie, and the ids of its streams.
+"""The states of an iperf3 test, as the control connection names them: either end sends a signed byte. Pure."""
 
-Pure. Either end sends a state as one signed byte. The cookie names the test on each of its TCP connections.
-"""
-
-import secrets
 from enum import IntEnum
 from typing import Final
 
 from ...model.errors import RemoteProtocolError
-from ...model.plan import Direction
 
-Stream = tuple[int, Direction, int]
-"""A stream's id, its single direction and its session."""
-
-COOKIE_BYTES: Final = 37
-_COOKIE_ALPHABET: Final = b"abcdefghijklmnopqrstuvwxyz234567"
 _BYTE_VALUES: Final = 256
 _SIGN_BIT: Final = 128
 
@@ -47,19 +37,3 @@ class State(IntEnum):
             return cls(value - _BYTE_VALUES if value >= _SIGN_BIT else value)
         except ValueError:
             raise RemoteProtocolError(f"iperf3 has no state {value}") from None
-
-
-def make_cookie() -> bytes:
-    """Return a new random cookie, with the NUL at its end."""
-    return bytes(secrets.choice(_COOKIE_ALPHABET) for _ in range(COOKIE_BYTES - 1)) + b"\0"
-
-
-def stream_ids(count: int) -> list[int]:
-    """Return the ids of this many streams in the order of their creation: 1, 3, 4, 5 and so on, without 2."""
-    return [1, *range(3, count + 2)][:count]
-
-
-def list_streams(direction: Direction, parallel: int) -> list[Stream]:
-    """Return the streams of a test, in the order of creation."""
-    sessions = [(flow, session) for flow in direction.flows for session in range(1, parallel + 1)]
-    return [(number, *stream) for number, stream in zip(stream_ids(len(sessions)), sessions, strict=True)]

@@ -40,7 +40,7 @@ class QueueSum(Sums):
     sent_bytes: int = 0
     sent_ns: int = 0
 
-    def add(self, sample: Sample, flows: Sequence[Direction]) -> None:
+    def add_sample(self, sample: Sample, flows: Sequence[Direction]) -> None:
         """Add a sample of this end, which sends these directions."""
         if sample.queue is not None:
             self._add_queue(sample.queue)
@@ -103,7 +103,7 @@ class LoadInterval:
         """Return the times of a probe."""
         return self.datagrams if probe == "datagram" else self.requests
 
-    def add(self, sample: Sample, flows: Sequence[Direction], sessions: int) -> None:
+    def add_sample(self, sample: Sample, flows: Sequence[Direction], sessions: int) -> None:
         """Add an end's sample of a load with these directions."""
         self.sessions = sessions
         if sample.end is End.NEAR:
@@ -119,7 +119,7 @@ class LoadInterval:
             else:
                 self.received_bytes[flow] = self.received_bytes.get(flow, 0) + sample.bytes_of(flow)
                 self.received_ns[flow] = self.received_ns.get(flow, 0) + sample.interval_ns
-        self.queues[sample.end].add(sample, [flow for flow in flows if flow is sends])
+        self.queues[sample.end].add_sample(sample, [flow for flow in flows if flow is sends])
 
     def _add_probe(self, probe: ProbeSample) -> None:
         add_counts(self.requests, probe.latency)
@@ -164,9 +164,9 @@ class LoadIntervals:
         self._settled_ns = settled_ns
         self._intervals: list[LoadInterval] = []
 
-    def add(self, sample: Sample, flows: Sequence[Direction], sessions: int) -> None:
+    def add_sample(self, sample: Sample, flows: Sequence[Direction], sessions: int) -> None:
         """Add an end's sample, which may be late."""
-        self._find(sample, sessions).add(sample, flows, sessions)
+        self._find(sample, sessions).add_sample(sample, flows, sessions)
         if len(self._intervals) > _MOST:
             self._join_pairs()
 

@@ -47,12 +47,12 @@ class ResponsivenessRecorder:
         if settings.direction is not self._phases[-1].direction:
             self._phases.append(self._begin(settings.direction, elapsed_ns))
 
-    def add(self, event: Sampled) -> None:
+    def add_event(self, event: Sampled) -> None:
         """Add an end's sample."""
         self._result = None
         direction = event.settings.direction
         phase = self._phase_of(direction, event.sample.elapsed_ns)
-        phase.intervals.add(event.sample, direction.flows, event.settings.sessions)
+        phase.intervals.add_sample(event.sample, direction.flows, event.settings.sessions)
 
     def _begin(self, direction: Direction, start_ns: int) -> _Phase:
         return _Phase(direction, start_ns, LoadIntervals(start_ns + self._unsettled_ns))

@@ -5,8 +5,8 @@ Public: `RunLog`, `RunRecord`, `new_run_id`, `RUN_LOG_FILE_NAME`; of lists `RunE
 Within: `store` (RunLog), `writer` (the thread) with `write_backlog`, `listing` (order and entries of a list) with
 `run_brief` (the document in short), `stored_events` (how events are encoded and read), `event_blocks` (how they
 become small), `removal` (deletion in pieces, and the size of the file), `thinning` (a sample a second of old runs),
-`journal`, `label_validation`, `process_locks`, `log_file` (connections, errors), `schema_versions` (the tables of
-each version, and what is refused). May import what engine/results may.
+`journal`, `label_validation`, `process_locks`, `log_file` (connections, errors), `schema_and_older_files` (the
+tables of each version, and what is refused). May import what engine/results may.
 """
 
 from .journal import Journal, JournalEntry, journal_names

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Self
 from ...model.errors import RunLogError, make_printable
 from .log_file import LogConnection, connect_for_writing, open_for_reading, translate_errors
 from .removal import give_back, pause_after
-from .schema_versions import transaction
+from .schema_and_older_files import transaction
 
 MAX_ENTRY_CHARACTERS: Final = 65_536
 MAX_NAME_CHARACTERS: Final = 200

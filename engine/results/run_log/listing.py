@@ -15,7 +15,7 @@ from ...model.events import Reason
 from ...model.serialization import make_printable
 from .log_file import LogConnection
 from .run_brief import BRIEF_COLUMNS, RunBrief, brief_row, lacks_briefs, load_document, read_brief
-from .schema_versions import LIST_INDEX
+from .schema_and_older_files import LIST_INDEX
 
 _MAX_TEXT: Final = 4_000
 _MAX_PARTS: Final = 32  # of a filter; SQLite limits the depth of an expression

@@ -4,9 +4,9 @@ Write-ahead logging lets one process write a run while others read. With `synchr
 survive the death of the process, and no sample waits for the disk. The log names hosts and has the user's notes
 about them, so that only the owner can read its files.
 
-The file may be one that somebody sent. So linkgauge carries out nothing in it: schema_versions.py compares its
-tables with ours before anything is read. Whatever its pages claim, a statement has a limit of time and of memory,
-ends at Ctrl-C, and gives no more rows than the file has room for.
+The file may be one that somebody sent. So linkgauge carries out nothing in it: schema_and_older_files.py compares
+its tables with ours before anything is read. Whatever its pages claim, a statement has a limit of time and of
+memory, ends at Ctrl-C, and gives no more rows than the file has room for.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from ...host.saved_files import create_private_directory, create_private_file, restrict_to_owner
 from ...model.errors import RunLogError, RunLogFull, RunLogLocked, explain_os_error, make_printable
-from .schema_versions import SchemaGaps, fill_gaps_for_reading, find_gaps, prepare_schema, read_pragma
+from .schema_and_older_files import SchemaGaps, fill_gaps_for_reading, find_gaps, prepare_schema, read_pragma
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 _JOURNAL_SUFFIX: Final = "-journal"

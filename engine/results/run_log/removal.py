@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from .log_file import LogConnection, is_lock_error, open_for_writing
-from .schema_versions import read_pragma, transaction
+from .schema_and_older_files import read_pragma, transaction
 
 _INCREMENTAL: Final = 2
 _PIECE_S: Final = 0.02  # of the lock at a time

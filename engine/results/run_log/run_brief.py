@@ -16,7 +16,7 @@ from ...model.plan import Direction, ResponsivenessTest
 from ..figure_codec import decode, encode, figure, is_number, part
 from .log_file import LogConnection, open_for_writing
 from .removal import pause_after
-from .schema_versions import transaction
+from .schema_and_older_files import transaction
 
 BRIEF_COLUMNS: Final = ("brief", "mbit_s", "transactions_s", "percent")
 _PIECE: Final = 100  # documents, some milliseconds

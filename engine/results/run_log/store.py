@@ -135,7 +135,7 @@ class RunLog:
         sql = "INSERT INTO runs (id, preset, peer, label, grp, owner) VALUES (?, ?, ?, ?, ?, ?)"
         self._writer.put(SqlStatement(run_id, sql, lambda: row, is_first=True))
 
-    def add(self, run_id: str, event: Event) -> None:
+    def append_event(self, run_id: str, event: Event) -> None:
         """Store an event of a run that has begun."""
         number = self._next.get(run_id)
         if number is None:

@@ -27,7 +27,7 @@ from .event_blocks import pack_events
 from .listing import is_running
 from .log_file import LogConnection, open_for_reading, open_for_writing
 from .removal import give_back, pause_after, used_bytes
-from .schema_versions import COMPLETE, transaction
+from .schema_and_older_files import COMPLETE, transaction
 from .stored_events import decode_event, encode_event, read_page, replace_events, thinned_until
 from .write_backlog import Block
 

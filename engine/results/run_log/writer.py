@@ -23,7 +23,7 @@ from typing import Final
 
 from ...model.errors import RunLogError
 from .log_file import connect_for_writing, explain_error, is_lock_error
-from .schema_versions import transaction
+from .schema_and_older_files import transaction
 from .stored_events import insert_block, replace_events
 from .write_backlog import (
     BLOCK_CHARACTERS,

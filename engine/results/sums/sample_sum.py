@@ -71,7 +71,7 @@ class RateSpread(Sums):
     session_squares: dict[int, float] = field(default_factory=dict[int, float])
     kbit_s: Histogram = field(default_factory=Histogram)
 
-    def add(self, sample: Sample, flow: Direction) -> None:
+    def add_sample(self, sample: Sample, flow: Direction) -> None:
         """Add an interval of the receiver."""
         bytes_, span_ns = sample.bytes_of(flow), sample.interval_ns
         bit_s = bits_per_second(bytes_, span_ns)
@@ -79,7 +79,7 @@ class RateSpread(Sums):
             return
         self.intervals += 1
         self.squares += bytes_ * bytes_ / span_ns
-        self.kbit_s.add(round(bit_s / 1_000))
+        self.kbit_s.count_value(round(bit_s / 1_000))
         for part in sample.sessions:
             if part.direction is flow:
                 number, before = part.session, self.session_squares.get(part.session, 0.0)
@@ -112,16 +112,16 @@ class ReceiverSum:
     buffer_readings: int = 0
     spread: RateSpread = field(default_factory=RateSpread)
 
-    def add(self, sample: Sample, flow: Direction) -> None:
+    def add_sample(self, sample: Sample, flow: Direction) -> None:
         """Add the receiver's sample, without its datagrams."""
         self.is_from_sender = self.is_from_sender or sample.is_from_sender
         bytes_, span_ns = sample.bytes_of(flow), sample.interval_ns
         self.bytes += bytes_
         self.span_ns += span_ns
         self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
-        self.spread.add(sample, flow)
+        self.spread.add_sample(sample, flow)
         if self.series is not None:
-            self.series.add(bytes_ * 8 * SECOND_NS, span_ns)
+            self.series.add_interval(bytes_ * 8 * SECOND_NS, span_ns)
         merge_counts(self.latency, latency_counts(sample.latency, flow).items())
         for session in sample.sessions:
             if session.direction is flow:
@@ -250,20 +250,20 @@ class SampleSum:
             for flow in Direction.DUPLEX.flows
         }
 
-    def add(self, sample: Sample, flows: Iterable[Direction]) -> None:
+    def add_sample(self, sample: Sample, flows: Iterable[Direction]) -> None:
         """Add the directions of a sample that its setting runs. Of a drain, only the datagrams count."""
         for flow in flows:
             datagrams = self.received[flow].datagrams
             if datagrams is not None:
-                datagrams.add(sample, flow)
+                datagrams.add_sample(sample, flow)
         if sample.is_drain:
             return
         self.ends[sample.end] = combine((self.ends[sample.end], EndSum.of(sample)))
         for flow in flows:
             if sender_of(flow, self.workload) is not sample.end:
-                self.received[flow].add(sample, flow)
+                self.received[flow].add_sample(sample, flow)
             elif flow in self.sent:
-                self.sent[flow].add(sample, flow)
+                self.sent[flow].add_sample(sample, flow)
 
     def set_totals(self, totals: Totals, flows: Iterable[Direction]) -> None:
         """Take the figures of an end without samples: its results as receiver and as sender."""
@@ -305,7 +305,7 @@ class RecentSamples:
         for samples in self._samples.values():
             samples.clear()
 
-    def add(self, event: Sampled) -> bool:
+    def keep_sample(self, event: Sampled) -> bool:
         """Add an end's next sample, which is not of the drain, and drop those that are too old now.
 
         Return whether it counts. A late sample counts for earlier settings only, even if they are the same.
@@ -330,7 +330,7 @@ class RecentSamples:
         for samples in self._samples.values():
             for event in samples:
                 if not event.warmup:
-                    sums.add(event.sample, flows)
+                    sums.add_sample(event.sample, flows)
         return sums
 
     def sum_shown(self, workload: Workload, flows: Sequence[Direction], span_ns: int) -> SampleSum:
@@ -338,7 +338,7 @@ class RecentSamples:
         sums = SampleSum(workload, has_senders=False)
         for end in End:
             for sample in self.of_end(end, span_ns):
-                sums.add(sample, flows)
+                sums.add_sample(sample, flows)
         return sums
 
 

@@ -43,7 +43,7 @@ class SendHolds(Sums):
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
 
-    def add(self, session: SessionSample) -> None:
+    def add_session(self, session: SessionSample) -> None:
         """Count a session's sample, if its kernel tells the reason."""
         hold = find_hold(session)
         if hold is not None:

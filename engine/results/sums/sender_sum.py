@@ -10,7 +10,7 @@ from ...model.events import SessionTotal
 from ...model.plan import Direction
 from ...model.samples import LEAST, DatagramSample, Sample, SessionSample, sum_known
 from ..rate_and_loss import OWN, Histogram, Sums
-from .lost_at_once import LostAtOnce
+from .retransmit_bursts import LostAtOnce
 from .send_holds import SendHolds
 
 _LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session
@@ -66,13 +66,13 @@ class SenderSum(Sums):
     counters: dict[str, int] = field(default_factory=dict[str, int])
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
 
-    def add(self, sample: Sample, flow: Direction) -> None:
+    def add_sample(self, sample: Sample, flow: Direction) -> None:
         """Add the sender's sample of one direction."""
         self.span_ns += sample.interval_ns
         sessions = [session for session in sample.sessions if session.direction is flow]
         for session in sessions:
             self._add_session(session)
-        self.losses.add(sum(session.retransmits or 0 for session in sessions))
+        self.losses.note_lost(sum(session.retransmits or 0 for session in sessions))
 
     def _add_session(self, session: SessionSample) -> None:
         self.sessions.add(session.session)
@@ -84,10 +84,10 @@ class SenderSum(Sums):
                 histogram = self.histograms.get(name)
                 if histogram is None:
                     histogram = self.histograms[name] = Histogram()
-                histogram.add(value)
-        self.holds.add(session)
+                histogram.count_value(value)
+        self.holds.add_session(session)
         if session.bytes and session.rtt_us is not None:
-            self.carrying_rtts.add(session.rtt_us)
+            self.carrying_rtts.count_value(session.rtt_us)
         if session.min_rtt_us is not None and (self.min_rtt_us is None or session.min_rtt_us < self.min_rtt_us):
             self.min_rtt_us = session.min_rtt_us
         if session.peer_window_bytes is not None:

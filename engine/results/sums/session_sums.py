@@ -21,7 +21,7 @@ class SessionDatagrams:
     jitter_sum_ns: int = 0
     jitter_count: int = 0
 
-    def add(self, counts: DatagramSample) -> None:
+    def add_datagrams(self, counts: DatagramSample) -> None:
         """Add the receiver's counts of an interval."""
         self.passed += counts.advanced or 0
         self.received += counts.received or 0
@@ -52,12 +52,12 @@ class SessionSum:
     rtts: Histogram = field(default_factory=lambda: Histogram(_SESSION_RTT_BITS))
     datagrams: SessionDatagrams | None = None
 
-    def add(self, part: SessionSample, span_ns: int, *, is_sender: bool) -> None:
+    def add_session(self, part: SessionSample, span_ns: int, *, is_sender: bool) -> None:
         """Add the session's part of one end's sample."""
         if is_sender:
             self.retransmits = add_known(self.retransmits, part.retransmits)
             if part.rtt_us is not None:
-                self.rtts.add(part.rtt_us)
+                self.rtts.count_value(part.rtt_us)
         else:
             self.bytes += part.bytes
             self.span_ns += span_ns
@@ -84,16 +84,16 @@ class SessionSums:
     def __init__(self) -> None:
         self.sessions: dict[tuple[Direction, int], SessionSum] = {}
 
-    def add(self, sample: Sample, workload: Workload) -> None:
+    def add_sample(self, sample: Sample, workload: Workload) -> None:
         """Add one end's sample of all sessions."""
         for part in sample.sessions:
             is_sender = sender_of(part.direction, workload) is sample.end
-            self._sum_of(part).add(part, sample.interval_ns, is_sender=is_sender)
+            self._sum_of(part).add_session(part, sample.interval_ns, is_sender=is_sender)
         for counts in sample.datagrams:
             if counts.received is not None:
                 sums = self._sum_of(counts)
                 sums.datagrams = sums.datagrams or SessionDatagrams()
-                sums.datagrams.add(counts)
+                sums.datagrams.add_datagrams(counts)
 
     def set_totals(self, totals: Totals, workload: Workload) -> None:
         """Take the figures of an end without samples (see `SampleSum.set_totals`)."""

@@ -126,7 +126,7 @@ class Traces:
             period.until_s = start_s
         self.periods.append(PlotPeriod(start_s, settings, expectation))
 
-    def add(self, event: Sampled, workload: Workload) -> None:
+    def add_event(self, event: Sampled, workload: Workload) -> None:
         """Add a sample that is not of the drain; sessions' totals leave the warm-up out."""
         sample = event.sample
         self._add_cpu(sample)
@@ -135,7 +135,7 @@ class Traces:
         if sample.datagrams:
             self._add_datagrams(sample)
         if not event.warmup:
-            self.session_sums.add(sample, workload)
+            self.session_sums.add_sample(sample, workload)
 
     def add_rates(self, event: Sampled, workload: Workload, duplex_bit_s: float | None) -> None:
         """Add the rates of a sample of the newest settings; `duplex_bit_s` is the rate of both directions."""
@@ -203,7 +203,7 @@ class Traces:
                 continue
             sums = SessionDatagrams()
             for part in parts:
-                sums.add(part)
+                sums.add_datagrams(part)
             summary = summarize_latency(latency_counts(sample.delay_variation, direction))
             point = DatagramPoint(
                 sample.elapsed_ns / SECOND_NS,

@@ -84,7 +84,7 @@ class _FlowSum(Sums):
         """Add an interval of the receiver to the pattern of the losses."""
         missing = sum_known(map(missing_datagrams, parts))
         if missing is not None and not sample.is_drain:
-            self.series.add(
+            self.series.add_interval(
                 missing, sum(counts.advanced or 0 for counts in parts), sample.elapsed_ns, sample.interval_ns
             )
 
@@ -93,7 +93,7 @@ class _FlowSum(Sums):
         if whole is not None:
             self.drops[end] = whole
 
-    def add(self, counts: DatagramSample) -> None:
+    def add_datagrams(self, counts: DatagramSample) -> None:
         """Add one session's counts, at one end."""
         summed = list(_known(_SUMMED, _read_summed(counts)))
         merge_counts(self.counters, summed)
@@ -108,7 +108,7 @@ class _FlowSum(Sums):
         for name, value in _known(_SETTINGS, _read_settings(counts)):
             self._add_setting(name, value)
         for name, value in _known(_TIMES, _read_times(counts)):
-            self.times.setdefault(name, Histogram(_TIME_BITS)).add(value)
+            self.times.setdefault(name, Histogram(_TIME_BITS)).count_value(value)
         if counts.rate_bit_s is not None:
             self.rates[counts.session] = counts.rate_bit_s
 
@@ -169,14 +169,14 @@ class DatagramSum(Sums):
     delays: dict[int, int] = field(default_factory=dict[int, int])
     _flows: dict[Direction, _FlowSum] = field(default_factory=dict[Direction, _FlowSum])
 
-    def add(self, sample: Sample, flow: Direction) -> None:
+    def add_sample(self, sample: Sample, flow: Direction) -> None:
         """Add the datagrams of a single direction in one end's sample."""
         parts = [counts for counts in sample.datagrams if counts.direction is flow]
         if parts:
             self._flows.setdefault(flow, _FlowSum()).add_host(sample)
             self._flows[flow].add_losses(sample, parts)
             for counts in parts:
-                self._flows[flow].add(counts)
+                self._flows[flow].add_datagrams(counts)
                 if not sample.is_drain:
                     self.in_time = add_known(self.in_time, counts.received)
             if not sample.is_drain:

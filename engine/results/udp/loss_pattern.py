@@ -45,7 +45,7 @@ class LossSeries(Sums):
     onsets_ns: deque[int] = field(default_factory=lambda: deque[int](maxlen=_MAX_ONSETS))
     had_loss: bool = field(default=False, metadata=GAUGE)
 
-    def add(self, lost: int, datagrams: int, end_ns: int, interval_ns: int) -> None:
+    def add_interval(self, lost: int, datagrams: int, end_ns: int, interval_ns: int) -> None:
         """Add an interval, with the datagrams that were sent in it and those of them that are missing."""
         self.longest_ns = max(self.longest_ns, interval_ns)
         if lost and not self.had_loss:

@@ -31,7 +31,7 @@ class TailLosses:
         else:
             self._counts[key] = 0
 
-    def add(self, event: Sampled) -> None:
+    def add_event(self, event: Sampled) -> None:
         """Add any sample of the run, in order."""
         sample = event.sample
         if sample.is_drain:

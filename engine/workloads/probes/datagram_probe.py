@@ -138,7 +138,7 @@ class DatagramProbe:
         if not 0 <= held_ns <= away_ns + _HELD_TOLERANCE_NS:
             return
         self._answered_ns, self._refusals = received_ns, 0
-        rise_out_ns, rise_in_ns = self._delays.add(sent_ns, echo.arrived_ns, echo.answered_ns, received_ns)
+        rise_out_ns, rise_in_ns = self._delays.rises_of(sent_ns, echo.arrived_ns, echo.answered_ns, received_ns)
         words = self._words
         words[self._rise_out_at + bucket_of(rise_out_ns)] += 1
         words[self._rise_in_at + bucket_of(rise_in_ns)] += 1

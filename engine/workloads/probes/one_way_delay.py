@@ -46,7 +46,7 @@ class OneWayDelays:
         """How much faster the far end's clock runs than the near end's, in millionths; 0 until it is known."""
         return self._drift * 1e6
 
-    def add(self, sent_ns: int, arrived_ns: int, answered_ns: int, received_ns: int) -> tuple[int, int]:
+    def rises_of(self, sent_ns: int, arrived_ns: int, answered_ns: int, received_ns: int) -> tuple[int, int]:
         """Return how much longer than the fastest one a datagram took out, and its echo in: nanoseconds, from 0.
 
         Args:
@@ -61,8 +61,8 @@ class OneWayDelays:
         at_ns = received_ns - began_ns
         if at_ns >= self._bucket_end_ns:
             self._close_bucket(at_ns)
-        rise_out_ns = self._out.add(at_ns, arrived_ns - sent_ns - first_out_ns, self._drift)
-        rise_in_ns = self._in.add(at_ns, received_ns - answered_ns - first_in_ns, -self._drift)
+        rise_out_ns = self._out.rise_of(at_ns, arrived_ns - sent_ns - first_out_ns, self._drift)
+        rise_in_ns = self._in.rise_of(at_ns, received_ns - answered_ns - first_in_ns, -self._drift)
         return rise_out_ns, rise_in_ns
 
     def _close_bucket(self, now_ns: int) -> None:
@@ -88,7 +88,7 @@ class _Shortest:
         self._lowest_level = _NEVER
         self._base = _NEVER
 
-    def add(self, at_ns: int, delay_ns: int, slope: float) -> int:
+    def rise_of(self, at_ns: int, delay_ns: int, slope: float) -> int:
         """Return how much longer a delay is than the line below the shortest ones."""
         level = delay_ns - at_ns * slope
         if level < self._lowest_level:

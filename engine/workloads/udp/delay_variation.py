@@ -38,7 +38,7 @@ class Jitter:
         self._delay_ns: int | None = None
         self._sixteenths = 0  # of a nanosecond
 
-    def add(self, sent_ns: int, received_ns: int) -> None:
+    def count_datagram(self, sent_ns: int, received_ns: int) -> None:
         """Count a datagram by its two stamps, each from its own clock."""
         delay_ns = received_ns - sent_ns
         if self._delay_ns is None:
@@ -89,7 +89,7 @@ class DelayVariation:
         """How much faster the receiver's clock runs than the sender's, in millionths; 0 until it is known."""
         return self._drift * 1e6 / (1 << _SHIFT)
 
-    def add(self, sent_ns: int, received_ns: int) -> int:
+    def variation_of(self, sent_ns: int, received_ns: int) -> int:
         """Return how much longer than the fastest datagram this one took, in nanoseconds, from 0.
 
         The receiver calls it for each of up to 50,000 datagrams a second.

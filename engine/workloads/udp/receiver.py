@@ -158,9 +158,9 @@ class DatagramReceiver(DatagramSession):
         new = self._tracker.add_run(first, 1) if count == 1 else self._count_numbers(first, count, size, segment)
         if not new:  # the delay of a datagram is its first copy's
             return
-        delay_ns = self._delay.add(stamp_ns, received_ns)
+        delay_ns = self._delay.variation_of(stamp_ns, received_ns)
         self._words[self._latency_at + bucket_of(delay_ns)] += new
-        self._jitter.add(stamp_ns, received_ns)
+        self._jitter.count_datagram(stamp_ns, received_ns)
         self._delay_sum_ns += delay_ns
         self._delay_count += 1
         self._newest_stamp_ns, self._newest_received_ns = stamp_ns, received_ns

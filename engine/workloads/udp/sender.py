@@ -207,7 +207,7 @@ class DatagramSender(DatagramSession):
     def _take_feedback(self, feedback: Feedback) -> None:
         now_ns = time.monotonic_ns()
         self._last_serial, self._feedback_ns, self.last_received_ns = feedback.serial, now_ns, now_ns
-        self._return_delay_ns = self._return_delay.add(feedback.sent_ns, now_ns)
+        self._return_delay_ns = self._return_delay.variation_of(feedback.sent_ns, now_ns)
         if feedback.echo_ns:
             rtt_ns = now_ns - feedback.echo_ns - feedback.hold_ns
             if rtt_ns > 0:

@@ -133,7 +133,7 @@ async def test_a_refusal_is_understood_at_any_moment(
     accepted.sendall(identification.encode_refusal(LimitReached("too many", "pending", 16)))
     words = client.recv(4_096)
     assert words[:PREAMBLE_BYTES] == encode_preamble(CONTROL_KIND)
-    bodies = FrameReader(End.FAR).feed(words[PREAMBLE_BYTES:])
+    bodies = FrameReader(End.FAR).read_frames(words[PREAMBLE_BYTES:])
     assert [decode_body(body, End.FAR) for body in bodies][-1] == Refuse(
         "too many (its limit pending is 16)", "limit"
     )
@@ -185,5 +185,5 @@ async def test_a_refused_client_reads_the_reason(sockets: tuple[socket.socket, s
     client.setblocking(False)
     data = client.recv(4_096)
     assert data[:PREAMBLE_BYTES] == encode_preamble(CONTROL_KIND)
-    bodies = FrameReader(End.FAR).feed(data[PREAMBLE_BYTES:])
+    bodies = FrameReader(End.FAR).read_frames(data[PREAMBLE_BYTES:])
     assert [decode_body(body, End.FAR) for body in bodies] == [Refuse("one run at a time")]

@@ -102,7 +102,7 @@ class Raw:
         """Return the messages of the next bytes that come; none at the end of them."""
         data = await soon(asyncio.get_running_loop().sock_recv(self.sock, 65_536))
         data, self._greeting = data[self._greeting :], max(0, self._greeting - len(data))
-        return [decode_body(body, End.FAR) for body in self._frames.feed(data)]
+        return [decode_body(body, End.FAR) for body in self._frames.read_frames(data)]
 
     async def hear_end(self) -> None:
         """Read until the other side has closed, in order or not."""

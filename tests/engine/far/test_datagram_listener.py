@@ -11,6 +11,7 @@ from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.datagram_listener import DatagramListener
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.far.run import FarRun
 from linkgauge.engine.model.errors import RemoteProtocolError
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, PROBE_SESSION, Direction, SocketOptions
@@ -39,7 +40,7 @@ SECRET = RunSecret(b"shared", b"nonce", b"open")
 ADDRESSES = [("127.0.0.1", "127.0.0.1"), (None, "127.0.0.1"), (None, "::1"), ("::1", "::1")]
 
 
-class Sessions:
+class Sessions(FarRun):
     """A run of UDP: it checks tokens as every run does, and takes over sockets as a worker does."""
 
     def __init__(self) -> None:

@@ -22,9 +22,9 @@ async def test_the_first_rejection_is_logged_at_once_and_the_others_as_their_num
     lines: list[str] = []
     log = EventLog(lines.append, NEVER_S)
     for _ in range(413):
-        log.add(rejection())
-    log.add(rejection("2001:db8::7"))
-    log.add(rejection(text="rejected: protocol 1"))
+        log.log_entry(rejection())
+    log.log_entry(rejection("2001:db8::7"))
+    log.log_entry(rejection(text="rejected: protocol 1"))
     assert lines == [
         "192.0.2.7: rejected: wrong key",
         "2001:db8::7: rejected: wrong key",
@@ -41,15 +41,15 @@ async def test_an_interval_without_a_rejection_ends_the_summaries() -> None:
     """An address that goes on gets a line an interval; later its next rejection is logged at once again."""
     lines: asyncio.Queue[str] = asyncio.Queue()
     log = EventLog(lines.put_nowait, 0.05)
-    log.add(rejection())
+    log.log_entry(rejection())
     assert lines.get_nowait() == f"192.0.2.7: {WRONG_KEY}"
     async with asyncio.timeout(DEADLINE_S):
         for _ in range(2):
-            log.add(rejection())
+            log.log_entry(rejection())
             assert await lines.get() == f"192.0.2.7: {WRONG_KEY}: 1 more connection in 1 s"
         await until(lambda: not log.is_counting)
     assert lines.empty()
-    log.add(rejection())
+    log.log_entry(rejection())
     assert lines.get_nowait() == f"192.0.2.7: {WRONG_KEY}"
     log.close()
     assert lines.empty()
@@ -60,7 +60,7 @@ async def test_a_crowd_of_addresses_is_counted_together() -> None:
     lines: list[str] = []
     log = EventLog(lines.append, NEVER_S)
     for number in range(2_000):
-        log.add(rejection(f"2001:db8::{number:x}"))
+        log.log_entry(rejection(f"2001:db8::{number:x}"))
     assert len(lines) == MAX_SOURCES
     log.close()
     assert lines[MAX_SOURCES:] == [
@@ -73,10 +73,10 @@ async def test_an_address_has_a_budget_of_lines_whatever_they_say() -> None:
     lines: list[str] = []
     log = EventLog(lines.append, NEVER_S)
     for number in range(3 * MAX_LINES):
-        log.add(rejection(f"2001:db8::{number:x}", f"rejected: a window of {number} bytes", "refused"))
-        log.add(LogEntry("client", "connected", client=f"2001:db8::{number:x}"))
-        log.add("limits read again")
-    log.add(LogEntry("client", "connected", client="192.0.2.7"))
+        log.log_entry(rejection(f"2001:db8::{number:x}", f"rejected: a window of {number} bytes", "refused"))
+        log.log_entry(LogEntry("client", "connected", client=f"2001:db8::{number:x}"))
+        log.log_entry("limits read again")
+    log.log_entry(LogEntry("client", "connected", client="192.0.2.7"))
     assert lines.count("limits read again") == 3 * MAX_LINES
     lines = [line for line in lines if line != "limits read again"]
     assert len(lines) == MAX_LINES + 1
@@ -89,15 +89,15 @@ async def test_what_was_left_out_is_counted_and_the_next_minute_has_a_budget_aga
     lines: list[str] = []
     log = EventLog(lines.append, 0.05)
     for number in range(MAX_LINES + 7):
-        log.add(LogEntry("run_ended", f"finished: {number}", client="192.0.2.7", reason="completed"))
+        log.log_entry(LogEntry("run_ended", f"finished: {number}", client="192.0.2.7", reason="completed"))
     for number in range(MAX_NETWORKS + 2):
-        log.add(LogEntry("client", "connected", client=f"2001:db8:0:{number:x}::1"))
+        log.log_entry(LogEntry("client", "connected", client=f"2001:db8:0:{number:x}::1"))
     assert len(lines) == MAX_LINES + MAX_NETWORKS - 1
     async with asyncio.timeout(DEADLINE_S):
         await until(lambda: not log.is_counting)
     seconds = f"in 1 s, over its {MAX_LINES} a minute"
     assert lines[-2:] == [f"192.0.2.7: 7 more lines {seconds}", "3 more lines from other addresses in 1 s"]
-    log.add(LogEntry("client", "connected", client="192.0.2.7"))
+    log.log_entry(LogEntry("client", "connected", client="192.0.2.7"))
     assert lines[-1] == "192.0.2.7: connected"
     log.close()
 
@@ -107,14 +107,14 @@ async def test_every_event_is_counted_though_its_line_is_summed_up() -> None:
     log = EventLog(lambda _line: None, NEVER_S)
     assert log.counts.read() == EndpointTotals()
     for _ in range(3):
-        log.add(rejection())
-        log.add(LogEntry("refused", "rejected: full", client="192.0.2.7", limit="clients"))
-    log.add(LogEntry("refused", "rejected: its key has changed", limit=None))
+        log.log_entry(rejection())
+        log.log_entry(LogEntry("refused", "rejected: full", client="192.0.2.7", limit="clients"))
+    log.log_entry(LogEntry("refused", "rejected: its key has changed", limit=None))
     for event in ("admitted", "client", "run_began", "probe", "probe"):
-        log.add(LogEntry(event, event, client="192.0.2.8"))
+        log.log_entry(LogEntry(event, event, client="192.0.2.8"))
     for reason in ("completed", "completed", "peer_lost"):
-        log.add(LogEntry("run_ended", "finished", reason=reason, received_bytes=10**9, sent_bytes=7))
-    log.add("something else")
+        log.log_entry(LogEntry("run_ended", "finished", reason=reason, received_bytes=10**9, sent_bytes=7))
+    log.log_entry("something else")
     assert log.counts.read() == EndpointTotals(
         clients=1,
         runs={"completed": 2, "peer_lost": 1},

@@ -210,9 +210,9 @@ def test_without_a_descriptor_the_service_with_the_most_connections_makes_room()
     assert own.release_descriptor() is None
     with socket.socket() as sock:
         one, *others = (UnprovedConnection(sock, f"192.0.2.{number}", own.encode_refusal) for number in range(3))
-        own.add(one)
+        own.add_connection(one)
         for each in others:
-            beside.add(each)
+            beside.add_connection(each)
         assert (len(own), len(beside), own.total) == (1, 2, 3)
         assert [own.release_descriptor(), beside.release_descriptor()] == [others[0], one]
         assert own.total == 1

@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 from linkgauge.engine.iperf3.channel import Iperf3Channel
+from linkgauge.engine.iperf3.protocol.cookie_and_streams import make_cookie
 from linkgauge.engine.iperf3.protocol.json_bodies import MAX_PARAMETERS_BYTES, MAX_SERVER_RESULTS_BYTES
 from linkgauge.engine.iperf3.protocol.parameters import TestParameters, encode_parameters
 from linkgauge.engine.iperf3.protocol.results import EndResults, StreamResult, decode_results, encode_results
-from linkgauge.engine.iperf3.protocol.states import State, make_cookie
+from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.model.errors import ConnectionClosed, LimitReached, RemoteProtocolError, SilentPeer
 
 from ..iperf3_peer import needs_iperf3, stock_server

@@ -1,19 +1,57 @@
 """The set of a run's sessions: which are opened, and which a change of settings replaces."""
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.plan import PROBE_SESSION, Direction, End, Settings
 from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.near.session_set import NearSessions, SessionFailure
+from linkgauge.engine.protocol.messages import Change, Message
 from linkgauge.engine.protocol.tokens import RunSecret
+from linkgauge.engine.workers.ipc import AdoptSession, OpenSession
+from linkgauge.engine.workers.pool import WorkerPool
 from linkgauge.engine.workloads.session import CLOSED_BY_PEER
 
 TOKEN = "00" * 16
 OPENED = SocketInfo(End.NEAR, Direction.OUT, 1, None, None, None, None, None, None)
+
+
+class OpenControl(ControlConnection):
+    """A control connection that takes every message."""
+
+    data_address = ("127.0.0.1", 5820)
+
+    def __init__(self) -> None:
+        """Connect to nothing."""
+
+    def derive_run_secret(self, nonce: bytes) -> RunSecret:
+        """Return a secret without a handshake."""
+        return RunSecret(b"secret", nonce, b"plan")
+
+    def try_send(self, message: Message) -> bool:
+        """Send nothing."""
+        del message
+        return True
+
+
+class RecordingPool(WorkerPool):
+    """Workers whose commands a recorder notes."""
+
+    def __init__(self, recorder: "SessionRecorder") -> None:
+        """Start no worker."""
+        self._recorder = recorder
+
+    async def send_command(self, command: OpenSession | AdoptSession, fd: int | None = None) -> None:
+        """Note the command."""
+        assert fd is None
+        await self._recorder.open(command)
+
+    def change_settings(self, change: Change) -> None:
+        """Note the change."""
+        self._recorder.changes.append(change)
 
 
 class SessionRecorder:
@@ -23,15 +61,10 @@ class SessionRecorder:
         self.opened: list[tuple[Direction, int, int]] = []
         self.changes: list[Any] = []
         self._is_silent = is_silent
-        pool = SimpleNamespace(send_command=self._open, change_settings=self.changes.append)
-        control = SimpleNamespace(
-            derive_run_secret=lambda nonce: RunSecret(b"secret", nonce, b"plan"),
-            data_address=("127.0.0.1", 5820),
-            try_send=lambda _change: True,
-        )
-        self.sessions = NearSessions(pool, control, settings, has_probe=has_probe)
+        self.sessions = NearSessions(RecordingPool(self), OpenControl(), settings, has_probe=has_probe)
 
-    async def _open(self, command: Any) -> None:
+    async def open(self, command: Any) -> None:
+        """Note the session of a command."""
         spec = command.spec
         self.opened.append((spec.direction, spec.session, spec.generation))
         if not self._is_silent:

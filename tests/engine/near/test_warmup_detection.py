@@ -14,7 +14,7 @@ def noisy(rates: list[float], seed: int = 1) -> list[float]:
 def settles_after(rates: list[float]) -> int | None:
     """Return how many rates a watch saw until it said that they had settled."""
     watch = WarmupDetector()
-    return next((number for number, rate in enumerate(rates, 1) if watch.feed(rate)), None)
+    return next((number for number, rate in enumerate(rates, 1) if watch.note_rate(rate)), None)
 
 
 def test_the_cut_is_where_the_ramp_ends() -> None:

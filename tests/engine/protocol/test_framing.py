@@ -81,7 +81,7 @@ def read(*pieces: bytes, has_codes: bool = True) -> tuple[list[bytes], Exception
     found: list[bytes] = []
     try:
         for piece in pieces:
-            found.extend(reader.feed(piece))
+            found.extend(reader.read_frames(piece))
     except (ConnectionTampered, LimitReached) as error:
         return found, error
     return found, None
@@ -152,7 +152,7 @@ def test_a_frame_is_charged_before_anything_is_done_with_it() -> None:
     reader.charge = charge
     stream = b"".join(with_codes([b"{}"] * 3)) + add_length_prefix(b"{}") + bytes(CODE_BYTES)
     with pytest.raises(LimitReached):
-        list(reader.feed(stream))
+        list(reader.read_frames(stream))
     assert left == -1
 
 
@@ -163,9 +163,9 @@ def test_a_length_over_the_limit_is_refused_before_its_body_comes(sender: End) -
     for length in (limit + 1, 2**31, 2**32 - 1):
         reader = FrameReader(sender)
         with pytest.raises(RemoteProtocolError, match=f"{length} bytes is over the limit of {limit}"):
-            list(reader.feed(struct.pack(">I", length)))
+            list(reader.read_frames(struct.pack(">I", length)))
         assert len(reader._buffer) == 4
-    assert list(FrameReader(sender).feed(struct.pack(">I", limit) + bytes(limit))) == [bytes(limit)]
+    assert list(FrameReader(sender).read_frames(struct.pack(">I", limit) + bytes(limit))) == [bytes(limit)]
 
 
 def test_messages_before_an_oversized_length_are_delivered() -> None:
@@ -173,5 +173,5 @@ def test_messages_before_an_oversized_length_are_delivered() -> None:
     reader = FrameReader(End.FAR)
     bodies: list[bytes] = []
     with pytest.raises(RemoteProtocolError):
-        bodies.extend(reader.feed(add_length_prefix(b"{}") + b"\xff\xff\xff\xff"))
+        bodies.extend(reader.read_frames(add_length_prefix(b"{}") + b"\xff\xff\xff\xff"))
     assert bodies == [b"{}"]

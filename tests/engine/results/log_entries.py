@@ -33,7 +33,7 @@ def write_run(log: RunLog, run_id: str, *events: Event, document: dict[str, obje
     """Write a run, and its end if it has a document."""
     log.begin(run_id, "gbe-fd-1500", "db-02:5820")
     for event in events:
-        log.add(run_id, event)
+        log.append_event(run_id, event)
     if document is not None:
         log.finish(run_id, "pass", document)
 

@@ -26,7 +26,7 @@ def series_of(rates: list[float]) -> RateSeries:
     """Return a series of intervals of the same span with these rates."""
     series = RateSeries()
     for rate in rates:
-        series.add(rate * SPAN, SPAN)
+        series.add_interval(rate * SPAN, SPAN)
     return series
 
 
@@ -119,7 +119,7 @@ def test_the_interval_of_runs_over_an_emulated_link_is_as_wide_as_it_need_be() -
     for each in short:
         series = RateSeries()
         for amount, span in each:
-            series.add(amount, span)
+            series.add_interval(amount, span)
         steady = series.estimate()
         assert steady is not None
         held += steady.low <= truth <= steady.high

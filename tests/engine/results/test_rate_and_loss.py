@@ -28,7 +28,7 @@ def test_the_load_of_a_host_is_the_mean_of_the_cores_that_were_on() -> None:
 def _median(values: list[int]) -> int | None:
     histogram = Histogram()
     for value in values:
-        histogram.add(value)
+        histogram.count_value(value)
     return histogram.median
 
 
@@ -60,9 +60,9 @@ def test_a_mean_is_exact_for_any_buckets(values: list[int], split: int) -> None:
     """Buckets keep the sums of their values; two histograms have the mean of all values together."""
     first, second = Histogram(), Histogram()
     for value in values[:split]:
-        first.add(value)
+        first.count_value(value)
     for value in values[split:]:
-        second.add(value)
+        second.count_value(value)
     first.extend(second)
     assert first.mean == pytest.approx(statistics.fmean(values))
     assert Histogram().mean is None

@@ -17,7 +17,7 @@ async def test_a_wider_table_has_more_columns(width: int, columns: int) -> None:
     """The rates are in each of them, and no line is wider than the screen."""
     app = WidgetApp(ClientTable())
     async with app.run_test(size=(width, 6)) as pilot:
-        app.widget.show(CLIENTS, RateUnit.MBIT)
+        app.widget.show_clients(CLIENTS, RateUnit.MBIT)
         await pilot.pause()
         assert len(app.widget.columns) == columns
         head, client, visitor, *_ = app.lines()
@@ -32,12 +32,12 @@ async def test_cells_follow_the_readings() -> None:
     app = WidgetApp(ClientTable())
     async with app.run_test(size=(100, 6)) as pilot:
         table = app.widget
-        table.show(CLIENTS, RateUnit.MBIT)
-        table.show((replace(CLIENTS[0], received_bit_s=500e6), CLIENTS[1]), RateUnit.MBIT)
+        table.show_clients(CLIENTS, RateUnit.MBIT)
+        table.show_clients((replace(CLIENTS[0], received_bit_s=500e6), CLIENTS[1]), RateUnit.MBIT)
         await pilot.pause()
         assert "500" in app.lines()[1]
         assert "941" not in app.lines()[1]
-        table.show(CLIENTS[1:], RateUnit.MIB)
+        table.show_clients(CLIENTS[1:], RateUnit.MIB)
         await pilot.pause()
         assert "198.51.100.4" in app.lines()[1]
         assert table.row_count == 1
@@ -54,7 +54,7 @@ async def test_a_client_of_another_program_is_marked(width: int) -> None:
         for workload, direction in product((Workload.STREAM, Workload.UDP), Direction):
             its_run = replace(run, workload=workload, settings=replace(run.settings, direction=direction))
             client = replace(CLIENTS[0], hostname=None, software="iperf3 3.12\x1b[2J", run=its_run)
-            app.widget.show((client, CLIENTS[1]), RateUnit.MBIT)
+            app.widget.show_clients((client, CLIENTS[1]), RateUnit.MBIT)
             await pilot.pause()
             line = app.lines()[1]
             assert "iperf3" in line

@@ -45,8 +45,8 @@ def test_a_line_has_the_client_and_the_figures_of_its_run(entry: str, line: str)
 def test_the_log_keeps_lines_of_any_kind() -> None:
     """Each has its text, and its event for the mark."""
     journal = EndpointLog(lambda: datetime(2026, 11, 21, 17, 2, 3, tzinfo=UTC))
-    journal.add(LogEntry("client", "connected", client="192.0.2.7"))
-    journal.add("something else")
+    journal.append_entry(LogEntry("client", "connected", client="192.0.2.7"))
+    journal.append_entry("something else")
     assert [(line.event, line.text) for line in journal.lines] == [
         ("client", "192.0.2.7: connected"),
         ("said", "something else"),

@@ -96,7 +96,7 @@ async def test_each_limit_has_its_value_and_its_use() -> None:
     app = WidgetApp(LimitsPanel())
     limits = Limits(deny=("10.0.0.0/8", "192.168.0.0/16"))
     async with app.run_test(size=(60, 30)) as pilot:
-        app.widget.show(EndpointSnapshot(INFO, clients=CLIENTS, received_bit_s=941e6, limits=limits))
+        app.widget.show_snapshot(EndpointSnapshot(INFO, clients=CLIENTS, received_bit_s=941e6, limits=limits))
         await pilot.pause()
         text = str(app.widget.query_one(Static).render()).replace("\u00a0", " ")
     lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in text.splitlines()}
@@ -118,9 +118,9 @@ async def test_each_line_is_written_once_however_often_it_is_shown() -> None:
     app = WidgetApp(EndpointLogView())
     async with app.run_test(size=(60, 8)) as pilot:
         lines = log_lines(3)
-        app.widget.show(lines[:2], 2)
-        app.widget.show(lines[:2], 2)
-        app.widget.show([lines[1], lines[2], EndpointLogLine(NOON, "other", "more")], 4)
+        app.widget.show_lines(lines[:2], 2)
+        app.widget.show_lines(lines[:2], 2)
+        app.widget.show_lines([lines[1], lines[2], EndpointLogLine(NOON, "other", "more")], 4)
         await pilot.pause()
         shown = [line.strip() for line in app.lines() if line.strip()]
         assert [line.split()[1:4] for line in shown[:3]] == [["✗", "refusal", f"{n}"] for n in range(3)]

@@ -52,7 +52,7 @@ class ScriptedEndpoint(ServedEndpoint):
                 LogEntry("refused", "rejected: \x1b[2J200 sessions are too many (its limit sessions is 128)"),
                 LogEntry("run_ended", "finished", client="192.0.2.9", bytes=31 << 30),
             ):
-                self.log.add(entry)
+                self.log.append_entry(entry)
 
     def status(self) -> EndpointStatus:
         """Return the next moment; the stream's rate goes up and down."""

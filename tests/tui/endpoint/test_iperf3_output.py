@@ -1,8 +1,11 @@
-"""The observer of an iperf3 client's test: the same figures as text and as JSON."""
+"""The output of the server for an iperf3 client's test: the same figures as text and as JSON."""
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
+from linkgauge.engine.model.events import Event
 from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Meter
@@ -13,19 +16,23 @@ from ...json_schemas import check
 from ..iperf3_tests import client_test
 
 
-def observed(direction: Direction, workload: Workload) -> Iperf3Output:
-    """Return an observer that has seen a whole test."""
-    output = Iperf3Output()
-    for event in client_test(direction, workload, "3 other tests ran on this endpoint at the same time"):
-        output.feed(event)
-    return output
+def output_for(events: Iterable[Event], *, as_json: bool) -> Any:
+    """Return the output after these events, of which the last one is the end."""
+    output = Iperf3Output(as_json=as_json)
+    return [output.take(event) for event in events][-1]
+
+
+def output_of_test(direction: Direction, workload: Workload, *, as_json: bool) -> Any:
+    """Return the output of a whole test."""
+    caution = "3 other tests ran on this endpoint at the same time"
+    return output_for(client_test(direction, workload, caution), as_json=as_json)
 
 
 @pytest.mark.parametrize("workload", [Workload.STREAM, Workload.UDP])
 @pytest.mark.parametrize("direction", list(Direction))
 def test_the_document_is_that_of_a_run(direction: Direction, workload: Workload) -> None:
     """It fits the schema, and has no verdict: the server has no expected rate."""
-    document = observed(direction, workload).document()
+    document = output_of_test(direction, workload, as_json=True)
     check("run.schema.json", json.loads(json.dumps(document, allow_nan=False)))
     assert document["dialect"] == "iperf3"
     assert document["verdict"] == "none"
@@ -34,26 +41,24 @@ def test_the_document_is_that_of_a_run(direction: Direction, workload: Workload)
 
 def test_the_rate_of_what_the_client_receives_is_its_own() -> None:
     """The server's samples count what it has sent."""
-    measured = observed(Direction.DUPLEX, Workload.STREAM).document()["measured"]
+    measured = output_of_test(Direction.DUPLEX, Workload.STREAM, as_json=True)["measured"]
     assert measured["out"]["bytes"] == 12 * 2 * 10_000_000
     assert measured["in"]["bytes"] == 2 * 119_000_000
 
 
 def test_the_lines_say_why_the_test_was_not_faster() -> None:
     """Without an expected rate, too."""
-    text = observed(Direction.IN, Workload.STREAM).text()
+    text = output_of_test(Direction.IN, Workload.STREAM, as_json=False)
     assert "634.7 Mb/s" in text
     assert "its window stopped the" in text
 
 
 def test_a_test_without_any_sample_has_lines_and_a_document() -> None:
     """The client ended the test at once."""
-    output = Iperf3Output()
     started, *_samples, ended = client_test(Direction.OUT)
-    for event in (started, ended):
-        output.feed(event)
-    assert "nothing was measured" in output.text()
-    check("run.schema.json", json.loads(json.dumps(output.document(), allow_nan=False)))
+    assert "nothing was measured" in output_for((started, ended), as_json=False)
+    document = output_for((started, ended), as_json=True)
+    check("run.schema.json", json.loads(json.dumps(document, allow_nan=False)))
 
 
 def output_of(direction: Direction, workload: Workload = Workload.STREAM, caution: str = "", **finding: str) -> str:

@@ -107,7 +107,7 @@ def test_a_line_is_unknown_until_it_is_read(entries: list[RunEntry]) -> None:
     assert (lines[OLDEST], lines[NEWEST]) != (None, None)
     assert lines[NEWEST] is None
     assert lines.is_unread(NEWEST)
-    lines.add([entries[THIRD]], [entries[THIRD].number, entries[NEWEST].number])
+    lines.add_entries([entries[THIRD]], [entries[THIRD].number, entries[NEWEST].number])
     assert [lines.is_unread(place) for place in range(4)] == [False] * 4
     assert [line is None for line in lines] == [False, False, False, True]
     assert lines.entry(THIRD) == entries[THIRD]

@@ -43,7 +43,7 @@ async def shown(pilot: Pilot[None], count: int) -> HeatMap:
     """Show a mesh of `count` hosts."""
     heat_map = pilot.app.query_one(HeatMap)
     heat_map.styles.margin = 0
-    heat_map.show(state_of(count).map())
+    heat_map.show_mesh(state_of(count).map())
     heat_map.focus()
     await pilot.pause()
     return heat_map
@@ -102,7 +102,7 @@ async def test_the_cursor_stays_on_its_hosts_in_another_order() -> None:
         heat_map.move_to(Cell("db-02", "db-01"))
         state = state_of(4)
         state.order = ("db-03", "db-02", "db-04", "db-01")
-        heat_map.show(state.map())
+        heat_map.show_mesh(state.map())
         assert heat_map.cell == ("db-02", "db-01")
         assert lines(heat_map)[0].split() == ["from\\to", "db-03", "db-02", "db-04", "db-01"]
 

@@ -28,7 +28,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from ..app_driver import screen_text, until
-from ..example_mesh import GROUP, ScriptedMesh, findings, hosts, matrix
+from ..example_mesh import GROUP, ScriptedMeshSession, findings, hosts, matrix
 from ..scripted_run import store_run
 from ..stored_runs import notifications
 
@@ -67,7 +67,7 @@ def export(run_ids: Any, form: Any, path: Path) -> Path:
 
 @asynccontextmanager
 async def mesh_app(
-    mesh: ScriptedMesh, size: tuple[int, int] = (80, 24), log: RunLog | None = None
+    mesh: ScriptedMeshSession, size: tuple[int, int] = (80, 24), log: RunLog | None = None
 ) -> AsyncGenerator[tuple[MeshApp, Pilot[None]]]:
     """Run the app of a mesh without a terminal."""
     app = MeshApp(mesh, StoredServices(catalog=load_catalog(), export=export, open_log=lambda: log))
@@ -77,7 +77,7 @@ async def mesh_app(
 
 async def test_the_map_fills_in_while_the_mesh_runs() -> None:
     """With the progress and the cells that run; at the end with the findings, the slow host first."""
-    mesh = ScriptedMesh(4)
+    mesh = ScriptedMeshSession(4)
     async with mesh_app(mesh) as (app, pilot):
         assert "connecting to the hosts" in screen_text(pilot.app)
         mesh.begin()
@@ -104,7 +104,7 @@ async def test_the_map_fills_in_while_the_mesh_runs() -> None:
 
 async def test_the_panel_shows_the_cell_at_the_cursor() -> None:
     """Its rate and the reason why it is slow or failed; on the diagonal the host."""
-    mesh = ScriptedMesh(4)
+    mesh = ScriptedMeshSession(4)
     async with mesh_app(mesh) as (app, pilot):
         mesh.begin()
         mesh.run_cells(12)
@@ -126,7 +126,7 @@ async def test_the_panel_shows_the_cell_at_the_cursor() -> None:
 @pytest.mark.parametrize("key", ["q", "ctrl+c", "ctrl+q"])
 async def test_leaving_stops_the_mesh_in_order(key: str) -> None:
     """The app ends when the mesh has ended, or at the second request."""
-    mesh = ScriptedMesh(4)
+    mesh = ScriptedMeshSession(4)
     async with mesh_app(mesh) as (app, pilot):
         mesh.begin()
         await until(pilot, lambda: "round 1" in screen_text(pilot.app))
@@ -144,7 +144,7 @@ async def test_leaving_stops_the_mesh_in_order(key: str) -> None:
 @pytest.mark.parametrize("is_saved", [True, False])
 async def test_a_stopped_mesh_stays_on_the_screen(tmp_path: Path, *, is_saved: bool) -> None:
     """It says how to resume it, or that nothing is saved. Escape does nothing: there is no screen below."""
-    mesh, words = ScriptedMesh(4), f"go on: --resume {GROUP}" if is_saved else "results are not saved"
+    mesh, words = ScriptedMeshSession(4), f"go on: --resume {GROUP}" if is_saved else "results are not saved"
     async with mesh_app(mesh, log=RunLog.open(tmp_path) if is_saved else None) as (app, pilot):
         mesh.begin()
         mesh.run_cells(3)
@@ -159,8 +159,7 @@ async def test_a_stopped_mesh_stays_on_the_screen(tmp_path: Path, *, is_saved: b
 
 async def test_the_results_of_an_earlier_part_are_on_the_map_of_a_resumed_mesh() -> None:
     """They count as done."""
-    mesh = ScriptedMesh(4)
-    mesh.matrix = MeshMatrix(GROUP, mesh.matrix.mode, mesh.plan.hosts, matrix(4, 7).figures)
+    mesh = ScriptedMeshSession(4, done=7)
     async with mesh_app(mesh) as (_, pilot):
         mesh.begin()
         await until(pilot, lambda: "7 of 12 cells" in screen_text(pilot.app))
@@ -169,7 +168,7 @@ async def test_the_results_of_an_earlier_part_are_on_the_map_of_a_resumed_mesh()
 
 async def test_many_hosts_can_be_shown_at_any_size() -> None:
     """The map scrolls, each zoom draws, and the panels move if there is room."""
-    mesh = ScriptedMesh(40)
+    mesh = ScriptedMeshSession(40)
     async with mesh_app(mesh, (80, 24)) as (app, pilot):
         mesh.begin()
         mesh.run_cells(500)
@@ -251,7 +250,7 @@ async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path)
         for before, words in ((now, "compared with mesh-"), (None, "db-03 receives")):
             services = StoredServices(catalog=load_catalog(), export=export, open_log=lambda: log)
             meshes = MeshesOfTest(stored, before)
-            async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
+            async with mesh_app(ScriptedMeshSession(4), (120, 40)) as (app, pilot):
                 await app.push_screen(MeshScreen(services, stored=stored, meshes=meshes))
                 await until(pilot, lambda words=words: words in screen_text(pilot.app))
                 assert ("slower now" in screen_text(pilot.app)) is (before is not None)
@@ -268,7 +267,7 @@ async def test_the_html_report_is_the_mesh_and_other_exports_are_its_runs(tmp_pa
         return path
 
     services = StoredServices(catalog=load_catalog(), export=export_runs)
-    async with mesh_app(ScriptedMesh(4), (120, 40)) as (app, pilot):
+    async with mesh_app(ScriptedMeshSession(4), (120, 40)) as (app, pilot):
         await app.push_screen(MeshScreen(services, stored=stored, meshes=meshes))
         await pilot.press("e", key)
         app.screen.query_one(Input).value = str(tmp_path / "mesh")

@@ -36,8 +36,8 @@ def began(count: int = 4, clock: Clock | None = None) -> MeshState:
     """Return the state of a mesh that has begun its first round."""
     state = MeshState(clock or Clock())
     state.start()
-    state.feed(MeshBegan(plan(count), count * (count - 1)))
-    state.feed(RoundBegan(1, count - 1))
+    state.handle_event(MeshBegan(plan(count), count * (count - 1)))
+    state.handle_event(RoundBegan(1, count - 1))
     return state
 
 
@@ -56,16 +56,16 @@ def test_a_cell_waits_then_runs_then_has_its_verdict() -> None:
     state = began()
     assert states(state)[A_TO_B] is CellState.WAITING
     assert states(state)[Cell("db-01", "db-01")] is CellState.SELF
-    state.feed(CellBegan(A_TO_B))
+    state.handle_event(CellBegan(A_TO_B))
     assert states(state)[A_TO_B] is CellState.RUNNING
-    state.feed(CellEnded(A_TO_B, "db-01"), figure(A_TO_B))
+    state.handle_event(CellEnded(A_TO_B, "db-01"), figure(A_TO_B))
     assert states(state)[A_TO_B] is CellState.PASS
     for cell, expected in (
         (Cell("db-01", "db-03"), CellState.SHORT),
         (Cell("db-02", "db-01"), CellState.FAIL),
         (Cell("db-04", "db-01"), CellState.NO_RESULT),
     ):
-        state.feed(CellEnded(cell, cell.sender), figure(cell))
+        state.handle_event(CellEnded(cell, cell.sender), figure(cell))
         assert states(state)[cell] is expected
     assert state.slow_cells() == {Cell("db-01", "db-03"), Cell("db-02", "db-01"), Cell("db-04", "db-01")}
     progress = state.progress()
@@ -77,7 +77,7 @@ def test_a_failure_without_a_figure_is_kept_with_its_reason() -> None:
     """As the coordinator reports it."""
     state = began()
     failure = CellFailure(FailureCode.BUSY, "another mesh", "db-02")
-    state.feed(CellEnded(A_TO_B, "db-01", failure=failure))
+    state.handle_event(CellEnded(A_TO_B, "db-01", failure=failure))
     assert state.figures[A_TO_B].failure == failure
     assert states(state)[A_TO_B] is CellState.NO_RESULT
 
@@ -85,8 +85,8 @@ def test_a_failure_without_a_figure_is_kept_with_its_reason() -> None:
 def test_the_cells_of_a_lost_host_have_no_result_but_those_measured_before_stay() -> None:
     """The progress names the host."""
     state = began()
-    state.feed(CellEnded(A_TO_B, "db-01"), figure(A_TO_B))
-    state.feed(HostLost("db-02", CellFailure(FailureCode.HOST_LOST, "its worker has gone", "db-02")))
+    state.handle_event(CellEnded(A_TO_B, "db-01"), figure(A_TO_B))
+    state.handle_event(HostLost("db-02", CellFailure(FailureCode.HOST_LOST, "its worker has gone", "db-02")))
     assert states(state)[A_TO_B] is CellState.PASS
     assert states(state)[Cell("db-02", "db-03")] is CellState.NO_RESULT
     assert states(state)[Cell("db-01", "db-03")] is CellState.WAITING
@@ -99,15 +99,15 @@ def test_the_time_left_follows_from_the_plan_then_from_the_cells_so_far() -> Non
     clock = Clock()
     state = began(clock=clock)
     assert state.progress().left_ns == 24 * SECOND_NS  # 6 times two cells at once, of 3 s and a second more
-    state.feed(CellBegan(A_TO_B))
+    state.handle_event(CellBegan(A_TO_B))
     clock.now_ns = 5 * SECOND_NS
-    state.feed(CellEnded(A_TO_B, "db-01"), figure(A_TO_B))
+    state.handle_event(CellEnded(A_TO_B, "db-01"), figure(A_TO_B))
     gone: MeshEvent = CellEnded(
         Cell("db-02", "db-01"), "db-01", failure=CellFailure(FailureCode.HOST_LOST, "gone", "db-02")
     )
-    state.feed(gone)
+    state.handle_event(gone)
     assert state.progress().left_ns == 10 * 5 * SECOND_NS
-    state.feed(MeshEnded(is_complete=True))
+    state.handle_event(MeshEnded(is_complete=True))
     assert state.progress().left_ns is None
 
 
@@ -115,9 +115,9 @@ def test_the_reason_for_a_break_is_kept_unless_the_user_stopped_the_mesh() -> No
     """At the end no cell runs any more."""
     for is_stopping, problem in ((False, "the scheduler has gone"), (True, None)):
         state = began()
-        state.feed(CellBegan(A_TO_B))
+        state.handle_event(CellBegan(A_TO_B))
         state.is_stopping = is_stopping
-        state.feed(MeshEnded(is_complete=False, detail="the scheduler has gone"))
+        state.handle_event(MeshEnded(is_complete=False, detail="the scheduler has gone"))
         assert state.progress().problem == problem
         assert state.progress().running == ()
         assert not state.progress().is_running
@@ -127,9 +127,9 @@ def test_cells_that_run_again_are_a_recheck() -> None:
     """A second measurement, alone."""
     state = began(3)
     for cell in plan(3).cells:
-        state.feed(CellEnded(cell, cell.sender), figure(cell))
+        state.handle_event(CellEnded(cell, cell.sender), figure(cell))
     assert not state.progress().is_recheck
-    state.feed(CellBegan(A_TO_B, is_isolated=True))
+    state.handle_event(CellBegan(A_TO_B, is_isolated=True))
     assert state.progress().is_recheck
     assert state.progress().is_complete
 

@@ -11,7 +11,7 @@ from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.mesh.mesh_screen import MeshScreen
 from linkgauge.tui.mesh.stored_mesh import StoredMesh
 
-from ..example_mesh import ScriptedMesh, findings, matrix
+from ..example_mesh import ScriptedMeshSession, findings, matrix
 
 SIZES = {4: (80, 24), 64: (200, 60)}
 
@@ -35,7 +35,7 @@ def opened(
 @pytest.mark.parametrize("count", SIZES)
 def test_a_mesh_in_progress(snap_compare: Any, world: Any, count: int) -> None:
     """Two thirds are measured, some cells run."""
-    mesh = ScriptedMesh(count)
+    mesh = ScriptedMeshSession(count)
 
     def script() -> None:
         mesh.begin()

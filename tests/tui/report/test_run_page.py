@@ -79,7 +79,7 @@ def test_a_report_of_latency_under_load_has_its_grade_plot_and_queue(world: Any,
     """The rate above the latency on one time axis, with each load marked."""
     history_log.begin("20261122-010203-load", "", "db-02:5820")
     for event in Link(steady(out_ms=45.0)).events():
-        history_log.add("20261122-010203-load", event)
+        history_log.append_event("20261122-010203-load", event)
     page = page_of(history_log, "20261122-010203-load")
     text = page.text.replace("\u00a0", " ")
     for sentence in (
@@ -140,7 +140,7 @@ def test_no_text_of_a_run_is_more_than_text(world: Any, history_log: RunLog, tmp
         script.end(detail=evil)
         log.begin("r1", '"><img src=x>', evil, label=evil)
         while not script.queue.empty():
-            log.add("r1", script.queue.get_nowait())
+            log.append_event("r1", script.queue.get_nowait())
         log.set_note("r1", evil)
         page = page_of(log, "r1")
     assert page.text.count('<script>alert("x")</script>') >= 3

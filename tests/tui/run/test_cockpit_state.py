@@ -9,7 +9,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.readings.cockpit_snapshot import Phase, RunProblem
 from linkgauge.tui.readings.setting_steps import plan_with_workload
-from linkgauge.tui.run.cockpit_state import CockpitState, RefreshPacer
+from linkgauge.tui.run.cockpit_state import CockpitState
 
 from ..scripted_run import NEAR, ScriptedRun
 
@@ -89,15 +89,6 @@ def test_another_peer_is_unknown_until_it_has_answered(state: CockpitState) -> N
     state.set_peer(Peer("db-02"))
     snapshot = state.snapshot()
     assert (snapshot.far, snapshot.problem, snapshot.phase) == (None, None, Phase.IDLE)
-
-
-def test_frames_are_four_times_as_far_apart_if_the_host_is_busy() -> None:
-    """They are close together again when it has. If its load is unknown, the rate is as requested."""
-    pace = RefreshPacer(lambda: 5 * SECOND_NS, refresh_hz=4)
-    assert pace.seconds_until_due() == 0
-    for host_percent, due_s in ((None, 0.25), (50.0, 0.25), (97.0, 1.0), (0.0, 0.25)):
-        pace.frame_drawn(host_percent)
-        assert pace.seconds_until_due() == due_s
 
 
 def udp_state(world: Any, preset: str = "loopback", **settings: Any) -> CockpitState:

@@ -1,5 +1,6 @@
 """The choice of a peer: known peers, and whether they answer."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,15 @@ import pytest
 from linkgauge.discovery.announcement import FoundEndpoint
 from linkgauge.engine.model.errors import PeerUnreachable
 from linkgauge.engine.model.peer import Iperf3Settings, Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.shared_key import SharedKey
-from linkgauge.engine.results.run_log import RunEntry
+from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.kit.screens.prompts import TextPrompt
 from linkgauge.tui.run.cockpit_screen import CockpitScreen
 from linkgauge.tui.run.peer_picker import known_peers, read_ssh_config, recent_peers, ssh_hosts
 from textual.widgets import Input, OptionList
 
+from ..scripted_run import store_run
 from ..stored_runs import entry_of
 
 CONFIG = """
@@ -30,15 +33,19 @@ Host "unended
 """
 
 
-class StoredCredentials:
-    """A history of these runs, which is all the picker asks for."""
+@pytest.fixture
+def run_with(world: Any, tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Give a function that stores a run with a peer in the run log of the app."""
+    with RunLog.open(tmp_path / "runs") as log:
 
-    def __init__(self, *rows: RunEntry) -> None:
-        self._rows = rows
+        def store(peer: str) -> None:
+            script = world.script_of(world.catalog.find("gbe-fd-1500"), Plan(duration_ns=SECOND_NS))
+            script.run_for(8, 9e8)
+            script.end()
+            store_run(log, "20261121-100000-a2b3", script, peer=peer)
 
-    def newest_of_peers(self, limit: int) -> tuple[RunEntry, ...]:
-        """Return them."""
-        return self._rows[:limit]
+        world.history = log
+        yield store
 
 
 @pytest.mark.parametrize(
@@ -46,10 +53,10 @@ class StoredCredentials:
     [("db-02:5820", Peer("db-02", 5820)), ("[fe80::1%eth0]:5210", Peer("fe80::1%eth0", 5_210))],
 )
 async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_answers(
-    world: Any, text: str, peer: Peer
+    world: Any, run_with: Callable[[str], None], text: str, peer: Peer
 ) -> None:
     """Its name goes into the input line, so that enter takes it."""
-    world.history = StoredCredentials(entry_of(text))
+    run_with(text)
     async with world.cockpit((120, 40)) as cockpit:
         await cockpit.press("c")
         screen = cockpit.app.screen
@@ -66,9 +73,11 @@ async def test_a_known_peer_is_chosen_with_the_arrows_and_marked_by_whether_it_a
         assert cockpit.app.cockpit.state.peer == peer
 
 
-async def test_a_silent_peer_is_reported_and_can_still_be_chosen(world: Any) -> None:
+async def test_a_silent_peer_is_reported_and_can_still_be_chosen(
+    world: Any, run_with: Callable[[str], None]
+) -> None:
     """It may come back."""
-    world.history = StoredCredentials(entry_of("db-02:5820"))
+    run_with("db-02:5820")
     world.refusal = PeerUnreachable("db-02:5820 refused the connection")
     async with world.cockpit((80, 24)) as cockpit:
         await cockpit.press("c")
@@ -127,9 +136,11 @@ async def test_a_long_host_name_is_not_a_key(world: Any) -> None:
         assert world.probed[-1] == Peer("ip-10-0-0-12-internal-database-01")
 
 
-async def test_an_announced_endpoint_is_listed_and_not_connected_to(world: Any) -> None:
+async def test_an_announced_endpoint_is_listed_and_not_connected_to(
+    world: Any, run_with: Callable[[str], None]
+) -> None:
     """Anybody can announce any address. A peer of the list is not listed twice."""
-    world.history = StoredCredentials(entry_of("10.9.0.2:5820"))
+    run_with("10.9.0.2:5820")
     iperf3 = Peer("10.9.0.7", 5201, iperf3=Iperf3Settings())
     world.announced = [
         FoundEndpoint("rack 2", Peer("10.9.0.2", 5820), 3, wants_key=False, wants_tls=False),

@@ -24,8 +24,8 @@ def _fill(log: RunLog) -> list[str]:
     for place, run_id in enumerate(run_ids):
         log.begin(run_id, "", "h:1", label="before" if place == 1 else None)
         for number in range(60):
-            log.add(run_id, Warned(" ".join(str(hash((place, number, k))) for k in range(100))))
-        log.add(run_id, Ended(RunEnd(Reason.COMPLETED, "")))
+            log.append_event(run_id, Warned(" ".join(str(hash((place, number, k))) for k in range(100))))
+        log.append_event(run_id, Ended(RunEnd(Reason.COMPLETED, "")))
         log.finish(run_id, "none", {})
     log.begin("20200101-000000-live", "", "h:1")
     assert log.flush()
@@ -76,7 +76,7 @@ def _save_runs(log: RunLog, starts: list[datetime]) -> list[str]:
     run_ids = [f"{start:%Y%m%d-%H%M%S}-{place:04}" for place, start in enumerate(starts)]
     for run_id in run_ids:
         log.begin(run_id, "", "h:1")
-        log.add(run_id, ENDED)
+        log.append_event(run_id, ENDED)
         log.finish(run_id, "none", {})
     assert log.flush()
     return run_ids
@@ -132,7 +132,7 @@ def _save_long_run(log: RunLog, age: timedelta, label: str | None = None) -> str
     log.begin(run_id, "", "h:1", label)
     started = f"{NOW - age:%Y-%m-%dT%H:%M:%SZ}"
     for event in (replace(STARTED, started_utc=started), *samples(496), ENDED):
-        log.add(run_id, event)
+        log.append_event(run_id, event)
     log.finish(run_id, "none", {})
     return run_id
 
@@ -198,7 +198,7 @@ def test_nothing_is_thinned_while_a_run_measures_or_the_log_is_locked(
         log.begin("20261122-115900-live", "", "h:1")
         assert log.flush()
         thin_old_runs(lambda: NOW)
-        log.add("20261122-115900-live", ENDED)
+        log.append_event("20261122-115900-live", ENDED)
         log.finish("20261122-115900-live", "none", {})
         assert log.flush()
         with hold_lock(log.path):

@@ -23,7 +23,7 @@ def test_a_run_that_comes_whole_is_in_the_log_like_one_that_came_event_by_event(
         whole, single = recorder(log), recorder(log)
         outcome = whole.record_whole(events, {"cell": {"near": "a"}})
         for event in events:
-            log.add(single.run_id, event)
+            log.append_event(single.run_id, event)
             single.meter.feed(event)
         single.meter.flush()
         assert single.finish({"cell": {"near": "a"}}).document == {**outcome.document, "run_id": single.run_id}

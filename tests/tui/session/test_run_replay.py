@@ -50,7 +50,7 @@ def test_a_run_of_an_earlier_version_and_a_run_without_samples_are_played(world:
     shutil.copy(EARLIER, tmp_path / RUN_LOG_FILE_NAME)
     with RunLog.open(tmp_path) as log:
         log.begin("20261128-000000-aaaa", "", "loopback")
-        log.add("20261128-000000-aaaa", Ended(RunEnd(Reason.FAILED, "no worker")))
+        log.append_event("20261128-000000-aaaa", Ended(RunEnd(Reason.FAILED, "no worker")))
         log.finish("20261128-000000-aaaa", "none", {})
         log.flush()
         for row in log.list_runs():

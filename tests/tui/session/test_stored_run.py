@@ -71,7 +71,7 @@ def test_a_run_without_its_first_event_is_damaged(history_log: RunLog, tmp_path:
     with RunLog.open(tmp_path) as log:
         log.begin("r1", "", "db-02:5820")
         for event in islice(history_log.events(SHORT), 1, None):
-            log.add("r1", event)
+            log.append_event("r1", event)
         assert log.flush()
         with pytest.raises(RunLogError, match="its beginning is missing; `linkgauge runs delete r1`"):
             load_stored_run(log, log.find("r1"))
@@ -106,7 +106,7 @@ def test_a_stored_run_against_an_iperf3_has_the_figures_of_its_results(tmp_path:
     with RunLog.open(tmp_path) as log:
         log.begin("r1", "", "iperf3://db-02:5201")
         for event in events:
-            log.add("r1", event)
+            log.append_event("r1", event)
         log.finish("r1", "none", {})
         assert log.flush()
         stored = load_stored_run(log, log.find("r1"))
@@ -129,7 +129,7 @@ def test_a_run_in_progress_is_still_running_and_neither_done_nor_failed(world: A
     with RunLog.open(tmp_path) as log:
         log.begin("r1", script.preset.id, "db-02")
         while not script.queue.empty():
-            log.add("r1", script.queue.get_nowait())
+            log.append_event("r1", script.queue.get_nowait())
         assert log.flush()
         stored = read_stored_run(log, "r1")
     assert stored.row.is_running

@@ -47,7 +47,7 @@ def keep_run(
     with RunLog.open(data_dir) as log:
         log.begin(RUN_ID, preset, peer)
         for event in events:
-            log.add(RUN_ID, event)
+            log.append_event(RUN_ID, event)
         if ended:
             log.finish(RUN_ID, "pass", {})
 

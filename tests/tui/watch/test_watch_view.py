@@ -126,7 +126,7 @@ def test_the_list_of_events_leaves_out_routine() -> None:
         probe("db-01", NOW_S),
         probe("db-01", NOW_S),
     ):
-        lines.feed(event, watch)
+        lines.add_event(event, watch)
     texts = [line.text.replace("\u00a0", " ") for line in lines.lines]
     assert texts == [
         "watching 1 peer",

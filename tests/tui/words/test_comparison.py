@@ -146,7 +146,7 @@ def keep(directory: Path, run_id: str, step: int, settings: Settings) -> None:
     with RunLog.open(directory) as log:
         log.begin(run_id, "", "db-02")
         for event in events:
-            log.add(run_id, event)
+            log.append_event(run_id, event)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ async def test_a_run_is_told_from_its_connection_to_its_end(world: Any) -> None:
     script.end()
     log = EventLines()
     for event in emitted(script):
-        log.feed(event)
+        log.add_event(event)
     assert texts(log) == [
         "0 connection connected to db-02: Linux 6.12, 16 cores",
         "0 start started: out, 1 session, window auto, 10 s",
@@ -77,7 +77,7 @@ async def test_a_run_is_told_from_its_connection_to_its_end(world: Any) -> None:
 def test_the_log_and_the_summary_say_the_end_alike(end: RunEnd, text: str) -> None:
     """And neither says it twice."""
     log = EventLines()
-    log.feed(Ended(end))
+    log.add_event(Ended(end))
     assert [line.text for line in log.lines] == [end_words(end)] == [text]
 
 
@@ -87,8 +87,8 @@ def test_sessions_opened_at_once_are_one_line_of_each_end(sessions: int) -> None
     log = EventLines()
     for number in range(sessions):
         for end in End:
-            log.feed(Opened(SocketInfo(end, Direction.OUT, number, "cubic", 65_536, 1448, None, None, None)))
-    log.feed(Warned("something"))
+            log.add_event(Opened(SocketInfo(end, Direction.OUT, number, "cubic", 65_536, 1448, None, None, None)))
+    log.add_event(Warned("something"))
     first, second, _ = texts(log)
     words = "1 session" if sessions == 1 else f"{sessions} sessions"
     assert first == f"0 connection local: {words} connected, cubic, window 64K"
@@ -99,7 +99,7 @@ def test_the_log_is_bounded_and_counts_all_its_lines() -> None:
     """A run of days must not fill the memory."""
     log = EventLines()
     for number in range(2_000):
-        log.feed(Warned(f"warning {number}"))
+        log.add_event(Warned(f"warning {number}"))
     assert log.written == 2_000
     assert len(log.lines) == 500
     assert log.lines[-1].text == "warning 1999"
@@ -112,7 +112,7 @@ def test_the_log_is_bounded_and_counts_all_its_lines() -> None:
 def test_the_end_of_a_run_does_not_repeat_its_reason(detail: str, text: str) -> None:
     """A detail that begins with the reason stands alone."""
     log = EventLines()
-    log.feed(Ended(RunEnd(Reason.STOPPED, detail)))
+    log.add_event(Ended(RunEnd(Reason.STOPPED, detail)))
     assert texts(log) == [f"0 end {text}"]
 
 
@@ -120,9 +120,9 @@ def test_the_phases_of_a_responsiveness_test_are_told_from_changes_of_a_person()
     """And sessions that it adds have their reason."""
     plan = responsiveness_plan()
     log = EventLines()
-    log.feed(replace(STARTED, plan=plan))
+    log.add_event(replace(STARTED, plan=plan))
     for at_s, settings in enumerate((Settings(Direction.OUT, 12), Settings(Direction.IN, 8)), start=3):
-        log.feed(Changed(at_s * SECOND_NS, settings, Expectation()))
+        log.add_event(Changed(at_s * SECOND_NS, settings, Expectation()))
     assert texts(log)[1:] == [
         "0 start started: responsiveness test, out, in and both ways, 8 sessions each way, at most 23 s",
         "0 phase phase 1/3 load out",

@@ -18,7 +18,7 @@ def test_the_host_behind_an_iperf3_is_not_seen_and_has_no_cores() -> None:
     assert host_text(HOST) == "Linux, 2\N{NO-BREAK SPACE}cores"
     log = EventLines()
     for event in iperf3_run(Direction.OUT, totals=reported(total(Direction.OUT, 1, 5))):
-        log.feed(event)
+        log.add_event(event)
     texts = [line.text for line in log.lines]
     assert texts[0] == "connected to db-02: iperf3, which tells nothing of its host"
     assert "remote iperf3: its results have arrived" in texts

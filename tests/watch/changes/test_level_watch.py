@@ -16,7 +16,7 @@ GOODPUT = Metric.GOODPUT_BIT_S
 def feed(values: Sequence[float], metric: Metric = GOODPUT) -> list[ChangeFound]:
     """Return the changes of a series; its n-th value is at n seconds."""
     watch = LevelWatch("office", metric)
-    found = [watch.add(float(number), value) for number, value in enumerate(values)]
+    found = [watch.take_value(float(number), value) for number, value in enumerate(values)]
     return [each for each in found if each is not None]
 
 
@@ -68,9 +68,9 @@ def test_a_failed_cycle_is_a_gap() -> None:
     watch = LevelWatch("office", GOODPUT)
     values = goodput(40, 0.01, 1)
     for number, value in enumerate(values):
-        assert watch.add(number * 86_400.0, value) is None
-        assert watch.add(number * 86_400.0 + 1, float("nan")) is None
-        assert watch.add(number * 86_400.0 + 2, -1.0) is None
+        assert watch.take_value(number * 86_400.0, value) is None
+        assert watch.take_value(number * 86_400.0 + 1, float("nan")) is None
+        assert watch.take_value(number * 86_400.0 + 2, -1.0) is None
     assert watch.level is not None
     assert watch.level.count == 40
     assert watch.since_s == 0
@@ -85,8 +85,8 @@ def test_a_watch_without_values_has_no_level() -> None:
 def test_a_change_names_why_before_and_after() -> None:
     """By the most frequent finding of each level."""
     watch = LevelWatch("office", GOODPUT)
-    found = [watch.add(float(number), RATE, None) for number in range(20)]
-    found += [watch.add(20.0 + number, RATE / 2, "slow_link") for number in range(5)]
+    found = [watch.take_value(float(number), RATE, None) for number in range(20)]
+    found += [watch.take_value(20.0 + number, RATE / 2, "slow_link") for number in range(5)]
     (change,) = [each for each in found if each is not None]
     assert (change.before.why, change.after.why) == (None, "slow_link")
     assert (change.peer, change.metric, change.since_s) == ("office", GOODPUT, 20.0)
@@ -158,7 +158,7 @@ def test_the_memory_of_a_level_is_bounded() -> None:
     """The newest values are kept."""
     watch = LevelWatch("office", GOODPUT)
     for number in range(MAX_VALUES + 50):
-        watch.add(float(number), RATE + number % 7)
+        watch.take_value(float(number), RATE + number % 7)
     assert watch.level is not None
     assert watch.level.count == MAX_VALUES
     assert watch.since_s == 50
@@ -171,13 +171,13 @@ def test_a_restart_goes_on_with_the_same_level(seed: int, cut: int) -> None:
     values = [0.6 * each if 60 <= number < 120 else each for number, each in enumerate(values)]
     unbroken, restarted = LevelWatch("office", GOODPUT), LevelWatch("office", GOODPUT)
     for number, value in enumerate(values):
-        change = unbroken.add(float(number), value)
+        change = unbroken.take_value(float(number), value)
         if number < cut:
             restarted.recall(float(number), value)
             if change is not None:
                 restarted.follow(change)
         else:
-            assert restarted.add(float(number), value) == change
+            assert restarted.take_value(float(number), value) == change
     assert restarted.level == unbroken.level
 
 

@@ -76,7 +76,7 @@ def show_preset(options: ShowOptions) -> int:
         emit_json(preset_json(catalog_preset, variant))
     else:
         from ....presets.datasheet import build_sheet
-        from ...kit.drawing.preset_columns import sheet_parts
+        from ...kit.drawing.preset_datasheet import sheet_parts
 
         emit_rich(*sheet_parts(build_sheet(catalog_preset, variant, language)))
     return 0

@@ -21,17 +21,17 @@ def serve_on_screen(config: EndpointConfig) -> int:
     """Serve clients behind the screen until the user or a signal ends it; return the exit status."""
     preferences = read_look()
     log = EndpointLog(lambda: datetime.now().astimezone())
-    setup = prepare_endpoint(config, log.add)
+    setup = prepare_endpoint(config, log.append_entry)
     run(_serve(config, setup, log, preferences))
     return 0
 
 
 async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog, preferences: Preferences) -> None:
-    async with open_endpoint(config, setup, log.add) as (endpoint, metrics_url):
+    async with open_endpoint(config, setup, log.append_entry) as (endpoint, metrics_url):
         served = ServedEndpoint(config, setup, endpoint, log)
-        log.add(LogEntry("listening", f"listening on {served.info.address}"))
+        log.append_entry(LogEntry("listening", f"listening on {served.info.address}"))
         if metrics_url is not None:
-            log.add(LogEntry("listening", f"metrics: {metrics_url}"))
+            log.append_entry(LogEntry("listening", f"metrics: {metrics_url}"))
         app = EndpointApp(served, preferences=preferences, save=partial(save_preferences, config_dir()))
         served.on_end = app.exit
 
@@ -43,6 +43,8 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog,
 
         with handle_signals(receive, draws=True):
             announcement = setup.announcement(config.announce)
-            async with announced_on_lan(announcement, setup.listener, log.add, is_bound=config.bind is not None):
+            async with announced_on_lan(
+                announcement, setup.listener, log.append_entry, is_bound=config.bind is not None
+            ):
                 await app.run_async()
             await served.finish()  # without the terminal the runs still have their time to end

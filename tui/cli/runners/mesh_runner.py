@@ -132,7 +132,7 @@ async def _measure(
                 stopper.first = stopper.first or number
             else:
                 async for update in mesh:
-                    progress.show(update, mesh)
+                    progress.print_update(update, mesh)
     session = progress.session
     if session is None:
         return None
@@ -154,7 +154,7 @@ class _Progress:
         """Note the mesh, which has begun."""
         self.session = session
 
-    def show(self, update: MeshUpdate, session: MeshSession) -> None:
+    def print_update(self, update: MeshUpdate, session: MeshSession) -> None:
         """Print what there is to say about an event."""
         event = update.event
         if self._job.outputs.as_json_stream:

@@ -198,7 +198,7 @@ class _Runner:
         self._stopper.stop = session.stop
         test, count = self._test, 0
         async for event in session:
-            live.show(session.intervals, session.meter)
+            live.show_intervals(session.intervals, session.meter)
             if isinstance(event, Warned) and test.outputs.is_for_programs:
                 live.print_above(event.text)
             notices = session.notices[count:]

@@ -47,7 +47,7 @@ class _Steps:
         self.newest: Outcome | None = None
         self.bad: Outcome | None = None
 
-    def add(self, percent: int, rate_bit_s: int, outcome: Outcome) -> RateStep:
+    def add_step(self, percent: int, rate_bit_s: int, outcome: Outcome) -> RateStep:
         """Add the result of a step."""
         step = judge_step(percent, rate_bit_s, outcome.run_id, outcome.summary, self.goals)
         self.steps.append(step)
@@ -144,14 +144,14 @@ class _StepRunner:
             await self._show(session, progress)
         stopper.stop = None
         if session.outcome is not None and settings.rate_bit_s is not None:
-            self._live.print_above(step_line(progress.add(percent, settings.rate_bit_s, session.outcome)))
+            self._live.print_above(step_line(progress.add_step(percent, settings.rate_bit_s, session.outcome)))
 
     async def _show(self, session: RunSession, progress: _Steps) -> None:
         has_lines = self._test.outputs.as_json_stream
         if has_lines and progress.newest is not None:  # the last of these lines has all steps
             emit_json_line(end_line(progress.newest.document, run_id=progress.newest.run_id))
         async for event in session:
-            self._live.show(session.intervals, session.meter)
+            self._live.show_intervals(session.intervals, session.meter)
             if isinstance(event, Warned) and (has_lines or self._test.outputs.as_json):
                 self._live.print_above(event.text)
             for line in session.json_lines(event) if has_lines else ():

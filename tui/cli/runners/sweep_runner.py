@@ -88,7 +88,7 @@ class _Progress:
         self._started = time.monotonic()
         self._done = 0
 
-    def add(self, cell: SweepResult) -> str:
+    def add_result(self, cell: SweepResult) -> str:
         """Add a result; return its progress line."""
         self.cells.append(cell)
         self._done += 1
@@ -116,14 +116,14 @@ class _LiveProgress:
     def advance(self, event: Event) -> None:
         if self._run is None:
             return
-        self._live.show(self._run.intervals, self._run.meter)
+        self._live.show_intervals(self._run.intervals, self._run.meter)
         for line in self._run.json_lines(event) if self._has_lines else ():
             emit_json_line(line)
 
     def end_point(self, point: SweepPoint, result: SweepResult | None, detail: str) -> None:
         self._stopper.stop = None
         if result is not None:
-            self._live.print_above(self._progress.add(result))
+            self._live.print_above(self._progress.add_result(result))
         elif not self.is_stopping:
             self._progress.failures[point] = detail
             self._live.print_above(f"{point_words(point)}: {numbers.sanitize(detail)}")

@@ -1,6 +1,7 @@
 """Messages to the user: one line above the keys, until the next key or a newer message.
 
-Textual's toasts pile up over the keys, and cover them until they expire.
+Textual's toasts pile up over the keys, and cover them until they expire. A message takes 6.6 ms of CPU and 25 bytes
+here, and 32 ms and 427 bytes as a toast (bench/own_widgets.py).
 """
 
 # Textual's types leave the type parameter of Screen unknown.
@@ -43,7 +44,7 @@ class MessageLine(Static):
     def __init__(self) -> None:
         super().__init__(markup=False)
 
-    def show(self, message: Notification) -> None:
+    def show_message(self, message: Notification) -> None:
         """Show this message."""
         mark, style = _MARKS[message.severity]
         text = Content.from_text(message.message, markup=message.markup)
@@ -99,8 +100,8 @@ class MessageApp(DiffApp):
 
 def _show(screen: Screen[Any], lines: list[MessageLine], message: Notification) -> None:
     if lines:
-        lines[0].show(message)
+        lines[0].show_message(message)
         return
     line = MessageLine()
     screen.mount(line)
-    line.show(message)
+    line.show_message(message)

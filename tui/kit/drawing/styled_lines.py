@@ -1,7 +1,8 @@
 """Widgets that draw themselves as lines of styled text, and repaint only the lines that have changed.
 
 Most of the screen stays the same from one frame to the next. An unchanged line is neither laid out nor painted: a
-frame of 120x40 cells takes 16 ms of CPU instead of 18.
+frame of 120x40 cells takes 16 ms of CPU instead of 18. To change one line of eight takes 2.1 ms, and 3.4 ms in a
+Static of Textual (bench/own_widgets.py).
 """
 
 from collections.abc import Iterable, Sequence

@@ -77,7 +77,7 @@ class HelpScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """Fill the page."""
         page = self.query_one(TextPage)
-        page.show(self._lines)
+        page.show_text(self._lines)
         page.focus()
 
     def action_back(self) -> None:

@@ -72,7 +72,8 @@ class KeyFooter(LineWidget[frozenset[str]]):
     """Shows the keys of a kind of screen. Its value has the actions that are unavailable: their keys are faint.
 
     A click on a key presses it. Textual's footer is made again at each change of focus, and cuts keys that do not
-    fit. This one is a drawn line.
+    fit. To move the focus takes 28 ms of CPU and 294 bytes with this one, and 119 ms and 524 bytes with Textual's
+    (bench/own_widgets.py).
     """
 
     DEFAULT_CSS = """

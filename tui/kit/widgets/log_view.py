@@ -35,7 +35,7 @@ class LogView(RichLog, Generic[L]):
         """Return a line as text."""
         raise NotImplementedError
 
-    def show(self, lines: Collection[L], written: int) -> None:
+    def show_lines(self, lines: Collection[L], written: int) -> None:
         """Show these lines. `written` is the number of the last one; if it is lower than before, start again."""
         if written < self._written:
             self.clear()

@@ -22,6 +22,9 @@ _CURSOR = "cursor-list--cursor"
 class CursorList(StyledWidget, ScrollView, can_focus=True):
     """A list of `row_count` rows below a fixed header. `highlighted` is the row of the cursor, if any.
 
+    Only rows in view are made. To move the cursor takes 2.6 ms of CPU. In Textual's DataTable of 300 rows it takes
+    4.4 ms, in its OptionList 16 ms (bench/own_widgets.py).
+
     A subclass returns rows from `draw`, says by `is_selectable` which of them can have the cursor, and calls
     `set_rows` after each change of them.
     """
@@ -185,7 +188,10 @@ LineLayout = Callable[[int], Sequence[Content]]
 
 
 class TextPage(StyledWidget, ScrollView, can_focus=True):
-    """Shows a Rich renderable, or lines from a function of the width."""
+    """Shows a Rich renderable, or lines from a function of the width.
+
+    Another text of 200 lines takes 13.5 ms of CPU, and 17.4 ms in Textual's Static (bench/own_widgets.py).
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = SCROLL_BINDINGS
     DEFAULT_CSS = """
@@ -204,7 +210,7 @@ class TextPage(StyledWidget, ScrollView, can_focus=True):
         self._text: RenderableType | LineLayout | None = None
         self._strips: list[Strip] = []
 
-    def show(self, text: RenderableType | LineLayout) -> None:
+    def show_text(self, text: RenderableType | LineLayout) -> None:
         """Show this text from its beginning."""
         self._text = text
         self._lay_out()

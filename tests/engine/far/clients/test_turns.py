@@ -1,16 +1,17 @@
 """Which tests run side by side at an endpoint, which wait, and what the others carry."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from linkgauge.engine.far.clients import turns as turns_module
 from linkgauge.engine.far.clients.admitted_client import AdmittedClient
+from linkgauge.engine.far.clients.current_run import CurrentRun
 from linkgauge.engine.far.clients.turns import Turn, Turns
 from linkgauge.engine.far.status import RunStatus
 from linkgauge.engine.model.errors import EndpointBusy, RequestDeclined
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.samples import OtherTests
-from linkgauge.engine.model.workload import Workload
 
 PLAN = Plan(duration_ns=10 * SECOND_NS)
 EXCLUSIVE = Plan(duration_ns=10 * SECOND_NS, exclusive=True)
@@ -23,24 +24,19 @@ def readings_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "_PAUSES_PER_READING", 0)
 
 
-class CountedRun:
+class CountedRun(CurrentRun):
     """A run whose counts a test sets."""
 
-    rate_bit_s = 0
+    awaited_connections = 0
 
     def __init__(self, sessions: int = 1) -> None:
-        self.sessions, self.received, self.sent, self.elapsed_ns = sessions, 0, 0, 0
+        super().__init__(replace(PLAN, settings=Settings(sessions=sessions)))
+        self.received, self.sent, self.ran_ns = 0, 0, 0
 
     def get_status(self) -> RunStatus:
         """Return them."""
-        return RunStatus(
-            Workload.STREAM,
-            Settings(sessions=self.sessions),
-            PLAN.duration_ns,
-            self.elapsed_ns,
-            self.received,
-            self.sent,
-        )
+        plan = self._plan
+        return RunStatus(plan.workload, plan.settings, plan.duration_ns, self.ran_ns, self.received, self.sent)
 
 
 def client(run: CountedRun | None = None) -> AdmittedClient:
@@ -119,7 +115,7 @@ async def test_an_exclusive_endpoint_has_one_test_at_a_time() -> None:
     """It says for how long the current one lasts at most, if that is known."""
     turns, run = Turns(), CountedRun()
     turns.is_exclusive = True
-    run.elapsed_ns = 7_500_000_000
+    run.ran_ns = 7_500_000_000
     turn = await turns.take(client(run), PLAN)
     with pytest.raises(EndpointBusy, match="busy with another test, and has one at a time, for 3 s more at most"):
         await turns.take(client(), PLAN)

@@ -14,53 +14,17 @@ from typing import Any
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
-from linkgauge.engine.iperf3.far.observer import Iperf3Options
+from linkgauge.engine.iperf3.far.server_output import Iperf3Options
 from linkgauge.engine.iperf3.far.service import Iperf3Service
-from linkgauge.engine.iperf3.protocol.states import State, make_cookie
-from linkgauge.engine.model.events import Ended, Event, Sampled, Started, Warned
+from linkgauge.engine.iperf3.protocol.cookie_and_streams import make_cookie
+from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.tui.endpoint.iperf3_output import Iperf3Output
 
 from ...iperf3_peer import IPERF3
 from ...waiting import DEADLINE_S, until
 
 TCP_PARAMETERS: dict[str, Any] = {"tcp": True, "omit": 0, "time": 0, "num": 0, "parallel": 1, "len": 131072}
-
-
-class FiguresObserver:
-    """The observer of these endpoints: a line of figures of this end."""
-
-    def __init__(self) -> None:
-        self._bytes = 0
-        self._span_ns = 0
-        self._reason = ""
-        self._lines: list[str] = []
-
-    def feed(self, event: Event) -> None:
-        """Add up the measured bytes of this end."""
-        match event:
-            case Started():
-                self._lines.append(f"{event.far.program} on {event.far.hostname}")
-            case Sampled(sample=sample) if not event.warmup and not sample.is_from_sender:
-                self._bytes += sum(session.bytes for session in sample.sessions)
-                self._span_ns += sample.interval_ns
-            case Warned():
-                self._lines.append(event.text)
-            case Ended():
-                self._reason = event.end.reason.value
-            case _:
-                pass
-
-    def text(self) -> str:
-        """Return the figures as lines."""
-        seconds = self._span_ns / SECOND_NS
-        megabit_s = 0.0 if not seconds else self._bytes * 8 / seconds / 1e6
-        figures = f"{self._bytes} bytes in {seconds:.2f} s, {megabit_s:.1f} Mb/s, {self._reason}"
-        return "\n".join([*self._lines, figures]) + "\n"
-
-    def document(self) -> dict[str, Any]:
-        """Return the figures as JSON."""
-        return {"bytes": self._bytes, "seconds": self._span_ns / SECOND_NS, "reason": self._reason}
 
 
 @dataclass
@@ -100,7 +64,7 @@ async def serve(
         assert isinstance(entry, LogEntry)
         entries.append(entry)
 
-    iperf3 = Iperf3Options(listen(host, 0), make_observer=FiguresObserver, **options)
+    iperf3 = Iperf3Options(listen(host, 0), observe=lambda: Iperf3Output(as_json=False).take, **options)
     async with (
         Endpoint(listen("127.0.0.1", 0), log, limits=limits) as endpoint,
         Iperf3Service(iperf3, endpoint) as service,

@@ -12,7 +12,7 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.iperf3.far import run as far_run
-from linkgauge.engine.iperf3.far.observer import Iperf3Options
+from linkgauge.engine.iperf3.far.server_output import Iperf3Options
 from linkgauge.engine.iperf3.far.service import Iperf3Service
 from linkgauge.engine.iperf3.protocol.datagrams import HEADER_32, HELLO, REPLY
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber

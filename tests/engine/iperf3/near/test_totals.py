@@ -2,8 +2,8 @@
 
 import pytest
 from linkgauge.engine.iperf3.near.totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
+from linkgauge.engine.iperf3.protocol.cookie_and_streams import list_streams
 from linkgauge.engine.iperf3.protocol.results import EndResults, StreamResult
-from linkgauge.engine.iperf3.protocol.states import list_streams
 from linkgauge.engine.model.events import SessionTotal
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End
 from linkgauge.engine.model.samples import DatagramSample, Sample, SessionSample
@@ -34,7 +34,7 @@ def counts_of_datagrams(direction: Direction) -> NearCounts:
     for number, is_warmup, is_drain in ((10, True, False), (100, False, False), (5, False, True)):
         sample = DatagramSample(direction, 1, sent=number) if direction is OUT else received_sample(number)
         session = SessionSample(direction, 1, 1_000 * number)
-        counts.add(sample_of(session, datagrams=(sample,), is_drain=is_drain), is_warmup=is_warmup)
+        counts.add_sample(sample_of(session, datagrams=(sample,), is_drain=is_drain), is_warmup=is_warmup)
     return counts
 
 
@@ -46,8 +46,8 @@ def received_sample(advanced: int) -> DatagramSample:
 def test_results_for_the_server_have_the_warmup_apart() -> None:
     """Bytes, retransmits and CPU without it; numbers of datagrams with it, and its part beside them."""
     counts = NearCounts()
-    counts.add(sample_of(SessionSample(OUT, 1, 10, retransmits=7)), is_warmup=True)
-    counts.add(sample_of(SessionSample(OUT, 1, 1_000, retransmits=2)), is_warmup=False)
+    counts.add_sample(sample_of(SessionSample(OUT, 1, 10, retransmits=7)), is_warmup=True)
+    counts.add_sample(sample_of(SessionSample(OUT, 1, 1_000, retransmits=2)), is_warmup=False)
     results = counts.make_results(STREAMS[Direction.DUPLEX])
     first, second = results.streams
     assert (first.id, first.bytes, first.retransmits, first.span_s) == (1, 1_000, 2, 1.0)
@@ -109,7 +109,7 @@ def test_totals_that_contradict_this_end_are_reported() -> None:
     """Ten times the bytes that the kernel had acknowledged, in a third of the time."""
     counts = NearCounts()
     for _ in range(3):
-        counts.add(sample_of(SessionSample(OUT, 1, 10**8)), is_warmup=False)
+        counts.add_sample(sample_of(SessionSample(OUT, 1, 10**8)), is_warmup=False)
     honest = EndResults((StreamResult(1, 3 * 10**8, span_s=3.0),))
     liar = EndResults((StreamResult(1, 3 * 10**9, span_s=1.0),))
     for far, words in ((honest, []), (liar, ["clocks", "bytes"])):

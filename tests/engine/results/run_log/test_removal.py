@@ -36,8 +36,8 @@ def _add_noise(log: RunLog, run_id: str, count: int) -> None:
     """Add a run of texts that cannot be compressed much."""
     log.begin(run_id, "", "h")
     for number in range(count):
-        log.add(run_id, Warned(f"{number} {os.urandom(1_900).hex()}"))
-    log.add(run_id, ENDED)
+        log.append_event(run_id, Warned(f"{number} {os.urandom(1_900).hex()}"))
+    log.append_event(run_id, ENDED)
     log.finish(run_id, "none", {})
     assert log.flush()
 
@@ -184,7 +184,7 @@ with RunLog.open(Path(sys.argv[1])) as log:
         run_id = f"{sys.argv[2]}-{run}"
         log.begin(run_id, "", "h:1")
         for number in range(600):
-            log.add(run_id, Warned(str(number)))
+            log.append_event(run_id, Warned(str(number)))
             if number % 100 == 0:
                 log.list_runs()
         assert log.flush()

@@ -99,8 +99,8 @@ def test_a_missing_run_is_reported_with_the_remedy(log: RunLog, text: str) -> No
 def test_events_of_a_finished_run_are_ignored(log: RunLog) -> None:
     """A run that never began is not stored either."""
     write_run(log, "r1", *_every_kind(), document={})
-    log.add("r1", Warned("late"))
-    log.add("r2", Warned("stray"))
+    log.append_event("r1", Warned("late"))
+    log.append_event("r2", Warned("stray"))
     log.finish("r2", "pass", {})
     assert len(list(log.events("r1"))) == len(_every_kind())
     assert [row.run_id for row in log.list_runs()] == ["r1"]
@@ -110,9 +110,9 @@ def test_events_of_a_finished_run_are_ignored(log: RunLog) -> None:
 def test_unencodable_text_is_replaced(log: RunLog) -> None:
     """One text of a peer that is too long or broken must not cost the whole run."""
     log.begin("r1", "p\udc80", "h\x1b:1", label="\x07")
-    log.add("r1", Warned("x" * 100_000))
-    log.add("r1", Warned("\udc80\x1b[2J"))
-    log.add("r1", Ended(RunEnd(Reason.FAILED, "y\udc80" * 10_000)))
+    log.append_event("r1", Warned("x" * 100_000))
+    log.append_event("r1", Warned("\udc80\x1b[2J"))
+    log.append_event("r1", Ended(RunEnd(Reason.FAILED, "y\udc80" * 10_000)))
     warned, cleaned, _ended = log.events("r1")
     assert isinstance(warned, Warned)
     assert warned.text == "x" * 4000
@@ -230,15 +230,15 @@ host = HostInfo("a", "Linux", 2, "linkgauge", "uvloop")
 with RunLog.open(Path(sys.argv[1])) as log:
     run_id = sys.argv[2]
     log.begin(run_id, "loopback", "h:1")
-    log.add(run_id, Started("2026-11-21T01:15:30Z", "h:1", host, host, Plan(), Expectation()))
+    log.append_event(run_id, Started("2026-11-21T01:15:30Z", "h:1", host, host, Plan(), Expectation()))
     for index in range(int(sys.argv[3])):
         sample = Sample(End.FAR, index, (index + 1) * 10, 10, (SessionSample(Direction.OUT, 1, 7),))
-        log.add(run_id, Sampled(sample, Settings(), False))
+        log.append_event(run_id, Sampled(sample, Settings(), False))
     assert log.flush()
     print("written", flush=True)
     if len(sys.argv) > 4:
         sys.stdin.read()
-    log.add(run_id, Ended(RunEnd(Reason.COMPLETED, "")))
+    log.append_event(run_id, Ended(RunEnd(Reason.COMPLETED, "")))
 """
 
 

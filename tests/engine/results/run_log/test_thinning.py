@@ -51,7 +51,7 @@ def events() -> list[Event]:
 def _save(log: RunLog, run_id: str, events: list[Event], *, is_over: bool = True) -> None:
     log.begin(run_id, "", "h")
     for event in events:
-        log.add(run_id, event)
+        log.append_event(run_id, event)
     if is_over:
         log.finish(run_id, "none", {})
     assert log.flush()

@@ -44,15 +44,15 @@ def test_no_event_is_lost_while_another_process_has_locked_the_log(tmp_path: Pat
         if when == "before the run":
             lock = stack.enter_context(hold_lock(path, kind))
         log.begin("r1", "gbe-fd-1500", "db-02:5820")
-        log.add("r1", STARTED)
+        log.append_event("r1", STARTED)
         for number in range(700):
-            log.add("r1", sampled(number))
+            log.append_event("r1", sampled(number))
         if when == "during the run":
             assert log.flush()
             lock = stack.enter_context(hold_lock(path, kind))
         for number in range(700, 1_900):
-            log.add("r1", sampled(number))
-        log.add("r1", ENDED)
+            log.append_event("r1", sampled(number))
+        log.append_event("r1", ENDED)
         log.finish("r1", "pass", {"schema": 1})
         assert not log.flush(0.0)
         assert [row.run_id for row in log.list_runs()][-1] == "r0"
@@ -70,7 +70,7 @@ def test_more_than_the_memory_may_hold_ends_the_recording_with_a_text(tmp_path: 
         with hold_lock(log.path) as lock:
             log.begin("r1", "p", "h:1")
             for number in range(200):
-                log.add("r1", Warned(f"{number:4000}"))
+                log.append_event("r1", Warned(f"{number:4000}"))
             log.finish("r1", "pass", {})
             assert not log.flush(0.5)
             lock.release()
@@ -105,8 +105,8 @@ def test_what_is_still_locked_at_the_end_is_named(tmp_path: Path, is_begun: bool
         if not is_begun:
             log.begin("r1", "p", "h:1")
         for number in range(1, 41):
-            log.add("r1", sampled(number))
-        log.add("r1", ENDED)
+            log.append_event("r1", sampled(number))
+        log.append_event("r1", ENDED)
         log.finish("r1", "pass", {})
         log.close(waits.append, timeout_s=1.5)
         assert log.problem is not None
@@ -144,7 +144,7 @@ with RunLog.open(Path(sys.argv[1]), on_problem=told.append) as log:
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
     log.begin("r1", "p", "h:1")
     for number in range(200):
-        log.add("r1", Warned(f"{number:4000}"))
+        log.append_event("r1", Warned(f"{number:4000}"))
         log.flush()
     log.finish("r1", "pass", {})
 print(len(told), told[0])
@@ -176,7 +176,7 @@ with RunLog.open(Path(sys.argv[1])) as log:
     log.begin("r1", "p", "h:1")
     written = 0
     while log.problem is None:
-        log.add("r1", Warned(f"{written:4000}"))
+        log.append_event("r1", Warned(f"{written:4000}"))
         assert log.flush()
         written += log.problem is None
     texts = [int(event.text) for event in log.events("r1")]
@@ -221,7 +221,7 @@ with RunLog.open(Path(sys.argv[1])) as log:
     number = 0
     while True:
         for _ in range(int(sys.argv[3])):
-            log.add(sys.argv[2], Warned(str(number)))
+            log.append_event(sys.argv[2], Warned(str(number)))
             number += 1
         assert log.flush()
         print(number, flush=True)
@@ -267,7 +267,7 @@ def test_a_day_of_one_session_takes_60_megabytes_at_most(
         lock = stack.enter_context(hold_lock(log.path)) if is_locked else None
         log.begin("r1", "p", "h:1")
         for number, event in enumerate(samples(count, has_probe=has_probe)):
-            log.add("r1", event)
+            log.append_event("r1", event)
             if number % 10_000 == 9_999:
                 log.flush(2 if is_locked else 120)  # samples come more slowly than a thread can write
         log.finish("r1", "pass", {})

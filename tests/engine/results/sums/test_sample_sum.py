@@ -37,8 +37,8 @@ def test_the_receivers_bytes_are_the_result() -> None:
     """A stream's are the other end's; the responder of transactions is the end that received requests."""
     for workload, result in ((Workload.STREAM, 70), (Workload.RR, 100)):
         sums = SampleSum(workload)
-        sums.add(_sample(End.NEAR, 0, 100), (Direction.OUT,))
-        sums.add(_sample(End.FAR, 0, 70), (Direction.OUT,))
+        sums.add_sample(_sample(End.NEAR, 0, 100), (Direction.OUT,))
+        sums.add_sample(_sample(End.FAR, 0, 70), (Direction.OUT,))
         assert sums.received[Direction.OUT].bytes == result
         assert sums.sent[Direction.OUT].counters["bytes"] == 170 - result
 
@@ -47,33 +47,33 @@ def test_recent_samples_are_those_of_the_span_and_the_newest_at_least() -> None:
     """Each end by its own clock."""
     recent = _recent(2 * SECOND_NS)
     for index in range(4):
-        assert recent.add(_sampled(End.NEAR, index))
-    recent.add(_sampled(End.FAR, 0))
+        assert recent.keep_sample(_sampled(End.NEAR, index))
+    recent.keep_sample(_sampled(End.FAR, 0))
     assert [sample.index for sample in recent.of_end(End.NEAR)] == [2, 3]
     assert [sample.index for sample in recent.of_end(End.NEAR, SECOND_NS)] == [3]
     assert [sample.index for sample in recent.of_end(End.FAR)] == [0]
-    recent.add(_sampled(End.FAR, 9))
+    recent.keep_sample(_sampled(End.FAR, 9))
     assert [sample.index for sample in recent.of_end(End.FAR)] == [9]
 
 
 def test_recent_samples_are_those_of_the_newest_settings() -> None:
     """A late one counts for the time before the change, even if the settings are the same again."""
     recent, other = _recent(9 * SECOND_NS), Settings(sessions=2)
-    recent.add(_sampled(End.NEAR, 0))
+    recent.keep_sample(_sampled(End.NEAR, 0))
     recent.begin(other, SECOND_NS)
     assert recent.of_end(End.NEAR) == ()
-    assert recent.add(_sampled(End.NEAR, 1, other))
+    assert recent.keep_sample(_sampled(End.NEAR, 1, other))
     recent.begin(Settings(), 2 * SECOND_NS)
-    assert not recent.add(_sampled(End.FAR, 0))
-    assert not recent.add(_sampled(End.FAR, 1, other))
-    assert recent.add(_sampled(End.FAR, 2))
+    assert not recent.keep_sample(_sampled(End.FAR, 0))
+    assert not recent.keep_sample(_sampled(End.FAR, 1, other))
+    assert recent.keep_sample(_sampled(End.FAR, 2))
 
 
 def test_a_gauge_shows_the_warm_up_and_a_diagnosis_leaves_it_out() -> None:
     """Of the same recent samples."""
     recent = _recent(9 * SECOND_NS)
     for index in range(4):
-        recent.add(replace(_sampled(End.FAR, index, bytes_=5), warmup=index < 3))
+        recent.keep_sample(replace(_sampled(End.FAR, index, bytes_=5), warmup=index < 3))
     flows = Direction.OUT.flows
     assert recent.sum_measured(Workload.STREAM, flows).received[Direction.OUT].bytes == 5
     assert recent.sum_shown(Workload.STREAM, flows, 9 * SECOND_NS).received[Direction.OUT].bytes == 20
@@ -113,8 +113,8 @@ def test_samples_add_up_at_once_as_in_pieces(chance: random.Random, workload: Wo
     cut = chance.randrange(len(samples))
     whole, first, rest = (SampleSum(workload) for _ in range(3))
     for at, sample in enumerate(samples):
-        whole.add(sample, [Direction.OUT])
-        (first if at < cut else rest).add(sample, [Direction.OUT])
+        whole.add_sample(sample, [Direction.OUT])
+        (first if at < cut else rest).add_sample(sample, [Direction.OUT])
     for mine, theirs in ((first.sent, rest.sent), (first.received, rest.received)):
         mine[Direction.OUT].extend(theirs[Direction.OUT])
     assert _plain(whole.sent[Direction.OUT]) == _plain(first.sent[Direction.OUT])
@@ -127,7 +127,7 @@ def test_a_round_trip_of_nothing_is_the_shortest() -> None:
     sums = SampleSum(Workload.STREAM)
     for index, rtt_us in enumerate((0, 5, None)):
         session = SessionSample(Direction.OUT, 1, 1, min_rtt_us=rtt_us)
-        sums.add(Sample(End.NEAR, index, index + 1, 1, (session,)), [Direction.OUT])
+        sums.add_sample(Sample(End.NEAR, index, index + 1, 1, (session,)), [Direction.OUT])
     assert sums.sent[Direction.OUT].min_rtt_us == 0
 
 
@@ -136,7 +136,7 @@ def _receiver_sum(intervals: list[tuple[int, int]]) -> ReceiverSum:
     sums = ReceiverSum()
     for index, (amount, span_ns) in enumerate(intervals):
         part = SessionSample(Direction.OUT, 1, amount)
-        sums.add(Sample(End.FAR, index, (index + 1) * SECOND_NS, span_ns, (part,)), Direction.OUT)
+        sums.add_sample(Sample(End.FAR, index, (index + 1) * SECOND_NS, span_ns, (part,)), Direction.OUT)
     return sums
 
 

@@ -48,9 +48,9 @@ def test_a_full_window_or_buffer_holds_a_sender_back(change: dict[str, Any], hol
 def test_shares_are_of_the_samples_with_readings() -> None:
     """Samples of a kernel without these readings do not count."""
     holds, later = SendHolds(), SendHolds()
-    holds.add(session())
-    holds.add(session(unacked_bytes=None))
-    later.add(session(unsent_bytes=0))
+    holds.add_session(session())
+    holds.add_session(session(unacked_bytes=None))
+    later.add_session(session(unsent_bytes=0))
     holds.extend(later)
     assert (holds.samples, holds.share("congestion"), holds.share("buffer"), holds.share("window")) == (
         2,

@@ -21,7 +21,7 @@ def test_the_share_sent_again_is_unknown_if_its_size_is(counters: dict[str, int]
     """98,000 bytes arrived of 100,000."""
     sums = SenderSum()
     part = SessionSample(Direction.OUT, 1, 98_000, **counters)
-    sums.add(Sample(End.NEAR, 0, SECOND_NS, SECOND_NS, (part,)), Direction.OUT)
+    sums.add_sample(Sample(End.NEAR, 0, SECOND_NS, SECOND_NS, (part,)), Direction.OUT)
     assert sums.retransmitted_share() == share
 
 
@@ -30,7 +30,7 @@ def _sender_sum(windows: list[int | None], session: int = 1) -> SenderSum:
     sums = SenderSum()
     for index, window in enumerate(windows):
         part = SessionSample(Direction.OUT, session, 0, peer_window_bytes=window)
-        sums.add(Sample(End.NEAR, index, (index + 1) * SECOND_NS, SECOND_NS, (part,)), Direction.OUT)
+        sums.add_sample(Sample(End.NEAR, index, (index + 1) * SECOND_NS, SECOND_NS, (part,)), Direction.OUT)
     return sums
 
 

@@ -16,8 +16,8 @@ def test_a_session_has_the_receivers_bytes_and_the_senders_counters() -> None:
     sums = SessionSums()
     for index, rtt_us in enumerate((100, 300, 200)):
         sent = SessionSample(Direction.OUT, 1, 999, rtt_us=rtt_us, retransmits=1)
-        sums.add(_sample(End.NEAR, index, sent), Workload.STREAM)
-        sums.add(_sample(End.FAR, index, SessionSample(Direction.OUT, 1, 125)), Workload.STREAM)
+        sums.add_sample(_sample(End.NEAR, index, sent), Workload.STREAM)
+        sums.add_sample(_sample(End.FAR, index, SessionSample(Direction.OUT, 1, 125)), Workload.STREAM)
     (session,) = sums.sessions.values()
     assert (session.bytes, session.span_ns, session.bit_s) == (375, 3 * SECOND_NS, 1_000)
     assert (session.retransmits, session.rtt_us) == (3, 200)
@@ -35,7 +35,7 @@ def test_totals_of_an_end_without_samples_replace_the_counts() -> None:
     """They have the time of the session, or the time of the run if the session's is unknown."""
     for span_ns, expected_ns in ((SECOND_NS, SECOND_NS), (0, 2 * SECOND_NS)):
         sums = SessionSums()
-        sums.add(_sample(End.FAR, 0, SessionSample(Direction.OUT, 1, 7)), Workload.STREAM)
+        sums.add_sample(_sample(End.FAR, 0, SessionSample(Direction.OUT, 1, 7)), Workload.STREAM)
         total = SessionTotal(Direction.OUT, 1, 500, span_ns)
         sums.set_totals(Totals(End.FAR, 2 * SECOND_NS, (total,)), Workload.STREAM)
         session = sums.sessions[Direction.OUT, 1]

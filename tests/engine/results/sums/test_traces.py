@@ -129,5 +129,5 @@ def test_a_loss_of_one_session_is_not_taken_back_by_another() -> None:
     )
     traces = Traces()
     sample = Sample(End.FAR, 0, SECOND_NS, SECOND_NS, (), datagrams=parts)
-    traces.add(Sampled(sample, Settings(), warmup=False), Workload.UDP)
+    traces.add_event(Sampled(sample, Settings(), warmup=False), Workload.UDP)
     assert [(point.passed, point.lost) for point in traces.datagrams[Direction.OUT]] == [(150, 10)]

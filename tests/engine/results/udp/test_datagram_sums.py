@@ -55,7 +55,7 @@ def test_an_extent_that_is_read_after_its_datagrams_counts() -> None:
         )
     ):
         sample = Sample(End.FAR, index, (index + 1) * INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,))
-        whole.add(sample, Direction.OUT)
+        whole.add_sample(sample, Direction.OUT)
     assert whole.summary is not None
     assert (whole.summary.reordered, whole.summary.max_extent) == (2, 10)
 
@@ -75,7 +75,7 @@ def test_datagrams_on_their_way_are_not_lost_in_a_live_value_or_a_broken_run(dir
         sample = Sample(end, 0, INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,))
         sampled = Sampled(sample, settings, warmup=False)
         events.insert(-1, sampled)
-        recent.add(sampled)
+        recent.keep_sample(sampled)
     live = recent.sum_shown(Workload.UDP, direction.flows, SECOND_NS).received[direction].datagrams
     assert live is not None
     assert live.lost == 2
@@ -139,7 +139,7 @@ def _sum(*parts: DatagramSample) -> DatagramSum:
     sums = DatagramSum()
     for part in parts:
         end = End.NEAR if part.sent is not None else End.FAR
-        sums.add(Sample(end, 0, INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,)), Direction.OUT)
+        sums.add_sample(Sample(end, 0, INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,)), Direction.OUT)
     return sums
 
 
@@ -152,7 +152,7 @@ def test_drops_of_a_sockets_own_kernel_are_its_hosts_loss(flow: Direction) -> No
         (sender, DatagramSample(flow, 1, sent=1_000, send_dropped=30)),
         (sender.other, DatagramSample(flow, 1, advanced=1_000, received=920, gaps=2, socket_dropped=40)),
     ):
-        sums.add(Sample(end, 0, INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,)), flow)
+        sums.add_sample(Sample(end, 0, INTERVAL_NS, INTERVAL_NS, (), datagrams=(part,)), flow)
     own, other = (30, 40) if sender is End.NEAR else (40, 30)
     assert sums.summary is not None
     assert sums.summary.lost_at == LossByHost(own, other, 10)
@@ -239,9 +239,9 @@ def test_a_delay_counts_for_its_own_direction() -> None:
         datagrams=(DatagramSample(Direction.IN, 1, received=1),),
         delay_variation=(LatencyCounts(Direction.IN, (7,), (2,)),),
     )
-    sums.add(sample, Direction.OUT)
+    sums.add_sample(sample, Direction.OUT)
     assert not sums.delays
-    sums.add(sample, Direction.IN)
+    sums.add_sample(sample, Direction.IN)
     assert sums.delays == {7: 2}
 
 
@@ -253,9 +253,9 @@ def test_the_rate_that_was_sent_is_the_senders_over_its_own_time(flow: Direction
     received = (DatagramSample(flow, 1, advanced=100, received=100),)
     sums = DatagramSum()
     for index, (end, parts) in enumerate(((near, sent), (far, received), (near, sent), (far, received))):
-        sums.add(Sample(end, index, INTERVAL_NS, INTERVAL_NS, (), datagrams=parts), flow)
+        sums.add_sample(Sample(end, index, INTERVAL_NS, INTERVAL_NS, (), datagrams=parts), flow)
     drain = Sample(near, 4, INTERVAL_NS, INTERVAL_NS, (), datagrams=sent[:1], is_drain=True)
-    sums.add(drain, flow)
+    sums.add_sample(drain, flow)
     assert sums.summary is not None
     assert sums.summary.sent_bit_s == pytest.approx(200 * DATAGRAM_BYTES * 8 * SECOND_NS / INTERVAL_NS)
     both = DatagramSum()

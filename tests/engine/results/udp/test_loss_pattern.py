@@ -45,7 +45,9 @@ def observe(
             lost += is_lost
             was_lost = is_lost
             sent += 1
-        series.add(lost - before, sent - sent_before, round(end_s * SECOND_NS), round(interval_s * SECOND_NS))
+        series.add_interval(
+            lost - before, sent - sent_before, round(end_s * SECOND_NS), round(interval_s * SECOND_NS)
+        )
     return find_loss_pattern(lost, gaps, lost / sent, series)
 
 
@@ -93,7 +95,7 @@ def test_series_of_two_times_add_up() -> None:
     whole, first, second = LossSeries(), LossSeries(), LossSeries()
     for number in range(20):
         for series in (whole, first if number < 10 else second):
-            series.add(number % 4 == 1, 100, (number + 1) * 10**9, 10**9)
+            series.add_interval(number % 4 == 1, 100, (number + 1) * 10**9, 10**9)
     first.extend(second)
     assert first == whole
     assert whole.period_ns == 4 * 10**9

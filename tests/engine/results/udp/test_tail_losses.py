@@ -20,13 +20,13 @@ def test_a_session_that_is_opened_again_begins_anew(pause: int) -> None:
     counts = {End.NEAR: (100, *[0] * pause), End.FAR: (90, *[0] * pause)}
     for end, values in counts.items():
         for value in values:
-            tails.add(_count(end, value))
+            tails.add_event(_count(end, value))
     for event in opened:
         tails.open_session(event)
     for end, value in ((End.NEAR, 50), (End.FAR, 47)):
-        tails.add(_count(end, value))
+        tails.add_event(_count(end, value))
         assert tails.of_flow(Direction.OUT, 1) == []
-        tails.add(_count(end, 0, is_drain=True))
+        tails.add_event(_count(end, 0, is_drain=True))
     assert tails.of_flow(Direction.OUT, 1) == ([3] if pause else [])
     assert tails.of_flow(Direction.IN, 1) == []
 

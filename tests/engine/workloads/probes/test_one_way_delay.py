@@ -41,7 +41,7 @@ def errors(
         at_far_ns = sent_ns + OUT_NS + chance.expovariate(1 / jitter_ns) + queue_out
         back_ns = at_far_ns + HELD_NS + IN_NS + chance.expovariate(1 / jitter_ns) + queue_in
         times = (sent_ns, far.time(at_far_ns), far.time(at_far_ns + HELD_NS), int(back_ns))
-        rise_out, rise_in = delays.add(*times)
+        rise_out, rise_in = delays.rises_of(*times)
         assert rise_out >= 0
         assert rise_in >= 0
         off.setdefault(int(second), []).append((rise_out - queue_out, rise_in - queue_in))
@@ -108,16 +108,16 @@ def test_with_no_load_the_clocks_differ_by_what_they_do() -> None:
         sent_ns = 10**15 + number * PACE_NS
         at_far_ns = sent_ns + OUT_NS + chance.expovariate(1e-4)
         back_ns = int(at_far_ns + HELD_NS + IN_NS + chance.expovariate(1e-4))
-        delays.add(sent_ns, far.time(at_far_ns), far.time(at_far_ns + HELD_NS), back_ns)
+        delays.rises_of(sent_ns, far.time(at_far_ns), far.time(at_far_ns + HELD_NS), back_ns)
     assert delays.drift_ppm == pytest.approx(50, abs=2)
 
 
 def test_a_shorter_path_is_the_new_base_at_once() -> None:
     """The first datagrams may have met other traffic."""
     delays = OneWayDelays()
-    assert delays.add(0, 5_000_000, 5_000_000, 10_000_000) == (0, 0)
-    assert delays.add(10_000_000, 11_000_000, 11_000_000, 13_000_000) == (0, 0)
-    assert delays.add(20_000_000, 25_000_000, 25_000_000, 30_000_000) == (4_000_000, 3_000_000)
+    assert delays.rises_of(0, 5_000_000, 5_000_000, 10_000_000) == (0, 0)
+    assert delays.rises_of(10_000_000, 11_000_000, 11_000_000, 13_000_000) == (0, 0)
+    assert delays.rises_of(20_000_000, 25_000_000, 25_000_000, 30_000_000) == (4_000_000, 3_000_000)
 
 
 def test_hours_with_gaps_keep_the_base_and_little_else() -> None:
@@ -130,6 +130,6 @@ def test_hours_with_gaps_keep_the_base_and_little_else() -> None:
         queue_ns = 30 * MILLISECOND_NS if second > 10 else 0
         sent_ns = second * 1_000_000_000
         at_far_ns = sent_ns + OUT_NS + queue_ns
-        rises.append(delays.add(sent_ns, far.time(at_far_ns), far.time(at_far_ns), at_far_ns + IN_NS))
+        rises.append(delays.rises_of(sent_ns, far.time(at_far_ns), far.time(at_far_ns), at_far_ns + IN_NS))
     assert rises[-1] == (30 * MILLISECOND_NS, 0)
     assert len(delays._out.points) <= 64

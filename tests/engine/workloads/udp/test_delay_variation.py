@@ -38,7 +38,7 @@ def measure(delays: list[int], period_ns: int, drift_ppm: int = 0) -> tuple[Dela
     values: list[int] = []
     for number, delay in enumerate(delays):
         sent = number * period_ns
-        values.append(variation.add(sent, OFFSET + sent + delay + (sent + delay) * drift_ppm // 1_000_000))
+        values.append(variation.variation_of(sent, OFFSET + sent + delay + (sent + delay) * drift_ppm // 1_000_000))
     return variation, values
 
 
@@ -111,7 +111,7 @@ def test_a_clock_that_is_set_makes_a_new_base(step_ms: int, drift_ppm: int) -> N
         sent = number * MS
         delay = int(DELAYS["switches"](rng))
         received = OFFSET + sent + delay + sent * drift_ppm // 1_000_000 + (number >= 4_000) * step_ms * MS
-        if abs(variation.add(sent, received) - delay) > 0.1 * MS:
+        if abs(variation.variation_of(sent, received) - delay) > 0.1 * MS:
             wrong.append(number)
     wrong = [number for number in wrong if number > 10]  # the shortest delay was still to come
     assert all(4_000 <= number <= 5_200 for number in wrong)
@@ -123,7 +123,7 @@ def test_single_datagrams_that_are_late_keep_their_delay() -> None:
     variation = DelayVariation()
     rng = seeded("late")
     arrivals = sorted((n * MS + (rng.random() < 0.02) * 300 * MS, n * MS) for n in range(5_000))
-    values = [(variation.add(sent, OFFSET + arrived), arrived - sent) for arrived, sent in arrivals]
+    values = [(variation.variation_of(sent, OFFSET + arrived), arrived - sent) for arrived, sent in arrivals]
     assert all(value == delay for value, delay in values)
 
 
@@ -132,8 +132,8 @@ def test_any_stamps_give_bounded_values(stamps: list[tuple[int, int]]) -> None:
     """The sender's come from another host."""
     variation, jitter = DelayVariation(), Jitter()
     for sent, received in stamps:
-        assert 0 <= variation.add(sent, received) < 1 << 66
-        jitter.add(sent, received)
+        assert 0 <= variation.variation_of(sent, received) < 1 << 66
+        jitter.count_datagram(sent, received)
     assert jitter.count == max(0, len(stamps) - 1)
     assert 0 <= jitter.sum_ns <= jitter.count << 32
     assert jitter.max_ns <= 1 << 32
@@ -154,7 +154,7 @@ def test_jitter_is_that_of_the_formula() -> None:
     value, last = 0.0, None
     for number in range(2_000):
         delay = int(rng.expovariate(1) * MS)
-        jitter.add(number * MS, OFFSET + number * MS + delay)
+        jitter.count_datagram(number * MS, OFFSET + number * MS + delay)
         if last is not None:
             value += (abs(delay - last) - value) / 16
             expected.append(value)

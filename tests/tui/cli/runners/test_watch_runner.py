@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from linkgauge.metrics.publication import PublishingPlan
 from linkgauge.tui.cli.runners.watch_runner import publish_watch
+from linkgauge.tui.watch.running.watch_journal import CommittedEvents
+from linkgauge.tui.watch.running.watch_session import WatchSession
 from linkgauge.watch.events import WatchEnded, WatchEvent
 from linkgauge.watch.watch_state import PeerStatus
 
@@ -16,18 +17,31 @@ from ....metrics.prometheus_programs import Prometheus, fetch, run_prometheus, r
 from ....metrics.watched_peers import BUSY, NOW_S, PLAN, STATUSES, change, ended, peer
 
 
-class View:
-    """A watch as its metrics see it."""
+class Observers(CommittedEvents):
+    """Those who hear of the events of a watch; a test calls them, and nothing is committed."""
 
     def __init__(self) -> None:
-        self.plan = PLAN
-        self.statuses: Mapping[str, PeerStatus] = STATUSES
-        self.observers: list[Callable[[WatchEvent], None]] = []
-        self.events = SimpleNamespace(subscribe=self.observers.append)
+        self.all: list[Callable[[WatchEvent], None]] = []
 
-    def report(self, text: str) -> None:
+    def subscribe(self, observe: Callable[[WatchEvent], None]) -> None:
+        """Keep a function."""
+        self.all.append(observe)
+
+
+class View(WatchSession):
+    """A watch with its plan and its statuses, which does nothing."""
+
+    def __init__(self) -> None:
+        self.plan, self.shown, self.events = PLAN, STATUSES, Observers()
+
+    @property
+    def statuses(self) -> Mapping[str, PeerStatus]:
+        """The statuses that the test has set."""
+        return self.shown
+
+    def report(self, text: str, peer: str | None = None) -> None:
         """Fail: there is no reason for a notice."""
-        raise AssertionError(text)
+        raise AssertionError(text, peer)
 
 
 @pytest.mark.every
@@ -56,9 +70,9 @@ async def test_the_end_of_a_watch_is_pushed_and_its_file_stays(tmp_path: Path) -
     with run_pushgateway() as gateway:
         plan = PublishingPlan(textfile=str(textfile), push=gateway)
         async with publish_watch(plan, view):
-            view.statuses = {"fra": replace(BUSY, flaps=7)}
+            view.shown = {"fra": replace(BUSY, flaps=7)}
             for event in (BUSY.last_probe, ended(BUSY.last_check.result), change(NOW_S), WatchEnded(NOW_S)):
-                for observe in view.observers:
+                for observe in view.events.all:
                     observe(event)
         text = (await asyncio.to_thread(fetch, f"{gateway}/metrics")).decode()
         assert 'job="linkgauge",peer="fra",watch="office"} 7' in text

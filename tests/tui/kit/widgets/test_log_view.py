@@ -22,7 +22,7 @@ async def test_lines_are_wrapped_anew_for_another_width() -> None:
     app = WidgetApp(Words())
     words = [f"word{number}" for number in range(12)]
     async with app.run_test(size=(100, 12)) as pilot:
-        app.widget.show([" ".join(words)], 1)
+        app.widget.show_lines([" ".join(words)], 1)
         await pilot.resize_terminal(30, 12)
         await pilot.pause()
         assert " ".join(app.lines()).split() == words
@@ -33,7 +33,7 @@ async def test_fewer_lines_than_before_are_those_of_another_log() -> None:
     app = WidgetApp(Words())
     async with app.run_test(size=(40, 8)) as pilot:
         for lines in (["a", "b"], ["a", "b"], ["a", "b", "c"], ["d"]):
-            app.widget.show(lines, len(lines))
+            app.widget.show_lines(lines, len(lines))
             await pilot.pause()
         assert "".join(app.lines()).split() == ["d"]
 
@@ -44,7 +44,7 @@ async def test_the_scrollbar_cuts_no_line() -> None:
     lines = [f"{number:02} " + "x" * 23 for number in range(12)]  # each as wide as the log without a scrollbar
     async with app.run_test(size=(28, 8)) as pilot:
         for count in range(1, len(lines) + 1):
-            app.widget.show(lines[:count], count)
+            app.widget.show_lines(lines[:count], count)
             await pilot.pause()
         app.widget.scroll_home(animate=False)
         await pilot.pause()

@@ -110,7 +110,7 @@ async def test_lines_are_laid_out_anew_for_another_width() -> None:
     app = PageApp()
     async with app.run_test(size=(21, 4)) as pilot:
         page = app.query_one(TextPage)
-        page.show(lambda width: [Content("x" * width)])
+        page.show_text(lambda width: [Content("x" * width)])
         assert texts(page, 2) == ["x" * 20, ""]
         await pilot.resize_terminal(41, 4)
         await pilot.pause()
@@ -122,11 +122,11 @@ async def test_a_renderable_is_wrapped_and_a_new_text_starts_at_its_top() -> Non
     app = PageApp()
     async with app.run_test(size=(11, 3)) as pilot:
         page = app.query_one(TextPage)
-        page.show(Text("one two three four five six seven eight nine ten"))
+        page.show_text(Text("one two three four five six seven eight nine ten"))
         assert texts(page, 3) == ["one two", "three four", "five six"]
         page.scroll_end(animate=False)
         await pilot.pause()
         assert texts(page, 3)[-1] == "ten"
-        page.show(Text("other"))
+        page.show_text(Text("other"))
         await pilot.pause()
         assert texts(page, 2) == ["other", ""]

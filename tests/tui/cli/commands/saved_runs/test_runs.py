@@ -25,7 +25,7 @@ def stored_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with RunLog.open(tmp_path) as log:
         for run_id, preset, peer, verdict in RUNS:
             log.begin(run_id, preset, peer, label=None)
-            log.add(run_id, Ended(RunEnd(Reason.COMPLETED, "its duration is up")))
+            log.append_event(run_id, Ended(RunEnd(Reason.COMPLETED, "its duration is up")))
             log.finish(run_id, verdict, {"schema": 1, "run_id": run_id})
 
 
@@ -183,8 +183,8 @@ def test_an_export_has_a_row_for_each_run_of_a_peer_since_a_time(
     event = Started("2026-11-22T09:00:00.000+00:00", "storage:5820", HOST, HOST, Plan(), Expectation())
     with RunLog.open(tmp_path) as log:
         log.begin(third, "", "storage:5820", label="after")
-        log.add(third, event)
-        log.add(third, Ended(RunEnd(Reason.COMPLETED, "")))
+        log.append_event(third, event)
+        log.append_event(third, Ended(RunEnd(Reason.COMPLETED, "")))
         log.finish(third, "none", {"schema": 1, "address": "192.0.2.7", "far": {"hostname": "nas-01"}})
     assert exported(capsys) == exported(capsys, "all") == [first, second, third]
     assert exported(capsys, "--peer", "STORAGE") == exported(capsys, "--peer", "nas") == [third]

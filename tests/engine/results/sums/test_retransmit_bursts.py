@@ -1,14 +1,14 @@
 """How many segments are sent again at once."""
 
 import pytest
-from linkgauge.engine.results.sums.lost_at_once import LostAtOnce
+from linkgauge.engine.results.sums.retransmit_bursts import LostAtOnce
 
 
 def _sum_of(lost: list[int]) -> LostAtOnce:
     """Return the sum of samples with these numbers of segments sent again."""
     losses = LostAtOnce()
     for count in lost:
-        losses.add(count)
+        losses.note_lost(count)
     return losses
 
 

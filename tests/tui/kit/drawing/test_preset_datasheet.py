@@ -13,7 +13,7 @@ def test_every_number_of_the_sheet_is_whole_in_a_narrow_terminal() -> None:
     code = (
         "import sys; from rich.console import Console; from linkgauge.presets.catalog import load_catalog;"
         "from linkgauge.presets.datasheet import build_sheet; "
-        "from linkgauge.tui.kit.drawing.preset_columns import sheet_parts;"
+        "from linkgauge.tui.kit.drawing.preset_datasheet import sheet_parts;"
         "preset = load_catalog().find('zvm-qdio-1500');"
         "Console(width=48, highlight=False).print(*sheet_parts(build_sheet(preset)), sep='\\n')"
     )

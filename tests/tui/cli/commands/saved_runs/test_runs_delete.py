@@ -13,9 +13,9 @@ from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.results.run_log import RunLog
 
-from .... import command_line
-from ....engine.results.day_of_samples import samples
-from ....engine.results.log_entries import ENDED, STARTED
+from ..... import command_line
+from .....engine.results.day_of_samples import samples
+from .....engine.results.log_entries import ENDED, STARTED
 
 DEADLINE_S = 30.0
 RUN_ID = "20261121-014629-7f3a"
@@ -26,8 +26,10 @@ def keep_run(data_dir: Path) -> None:
     host = HostInfo("host", "Linux", 2, "linkgauge 0.1.0", "uvloop")
     with RunLog.open(data_dir) as log:
         log.begin(RUN_ID, "gbe-fd-1500", "db-02")
-        log.add(RUN_ID, Started("2026-11-21T01:46:29.023+00:00", "db-02:5820", host, host, Plan(), Expectation()))
-        log.add(RUN_ID, Ended(RunEnd(Reason.COMPLETED, "its duration is up")))
+        log.append_event(
+            RUN_ID, Started("2026-11-21T01:46:29.023+00:00", "db-02:5820", host, host, Plan(), Expectation())
+        )
+        log.append_event(RUN_ID, Ended(RunEnd(Reason.COMPLETED, "its duration is up")))
         log.finish(RUN_ID, "pass", {})
 
 
@@ -150,7 +152,7 @@ def test_prune_asks_about_runs_before_a_long_pause_and_a_script_leaves_them(tmp_
     with RunLog.open(tmp_path) as log:
         log.begin("20210101-020000-long", "", "db-02")
         for event in (replace(STARTED, started_utc="2021-01-01T02:00:00.000+00:00"), *samples(496), ENDED):
-            log.add("20210101-020000-long", event)
+            log.append_event("20210101-020000-long", event)
         log.finish("20210101-020000-long", "none", {})
     past = "deleted" if option == "--keep" else "thinned"
     status, output = carry_out(tmp_path, "prune", option, "90d", "--yes")
@@ -169,7 +171,7 @@ def keep_long_run(data_dir: Path, run_id: str, label: str | None = None) -> None
     with RunLog.open(data_dir) as log:
         log.begin(run_id, "", "db-02", label)
         for event in (STARTED, *samples(496), ENDED):
-            log.add(run_id, event)
+            log.append_event(run_id, event)
         log.finish(run_id, "none", {})
 
 

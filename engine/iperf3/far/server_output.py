@@ -1,9 +1,9 @@
-"""The options of an endpoint that serves iperf3, and the observer of a test, which writes the server's output."""
+"""The options of an endpoint that serves iperf3, and the events of a test for the server's output."""
 
 import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from ...far.clients.turns import OtherTestsReader
 from ...metering.sampler import Sampler
@@ -30,30 +30,20 @@ from ...protocol.other_tests_warning import OtherTestsWatch
 from ..protocol.users import UserList
 from .requests import TestRequest
 
+ServerOutput = str | dict[str, Any]
+"""The output of the server: lines of text, or a document of JSON."""
 
-class RunObserver(Protocol):
-    """Takes the events of a test, with the client as its near end, and then writes the output."""
-
-    def feed(self, event: Event) -> None:
-        """Take the next event."""
-        ...
-
-    def text(self) -> str:
-        """Return the output of the server as lines of text; call it once, after the last event."""
-        ...
-
-    def document(self) -> dict[str, Any]:
-        """Return the output of the server as JSON; call it once, after the last event."""
-        ...
+TakeEvent = Callable[[Event], ServerOutput | None]
+"""Takes the events of one test, with the client as its near end; returns the output of the server for `Ended`."""
 
 
 class Observation:
-    """Feeds an observer the events of one test: call `begin` when payload flows, `sample`, then `make_output`."""
+    """The events of one test: call `begin` when payload flows, `sample`, then `make_output`."""
 
     def __init__(
-        self, observer: RunObserver, request: TestRequest, counters: SharedCounters, others: OtherTestsReader
+        self, take: TakeEvent, request: TestRequest, counters: SharedCounters, others: OtherTestsReader
     ) -> None:
-        self._observer = observer
+        self._take = take
         self._request = request
         self._others, self._watch = others, OtherTestsWatch()
         nic = None if request.far.nic is None else request.far.nic.name
@@ -68,30 +58,24 @@ class Observation:
             opened: The options that the kernel granted each stream.
         """
         self._sampler.start()
-        self._observer.feed(self._make_started(started_utc, local_address))
+        self._take(self._make_started(started_utc, local_address))
         for info in opened:
-            self._observer.feed(Opened(info))
+            self._take(Opened(info))
         for caution in self._request.cautions:
-            self._observer.feed(Warned(caution))
+            self._take(Warned(caution))
 
     async def sample(self) -> None:
-        """Feed a sample each interval, until it is cancelled."""
+        """Pass a sample on each interval, until it is cancelled."""
         await self._sampler.run(self._take_sample, None)
 
-    def make_output(self, totals: Totals, *, is_json: bool) -> str | dict[str, Any]:
-        """Feed the last events, and return the output of the server; call it once.
-
-        Args:
-            totals: The results of the client.
-            is_json: Whether the output is JSON.
-        """
+    def make_output(self, totals: Totals) -> ServerOutput | None:
+        """Pass on the last events, with the results of the client; return the output of the server."""
         sample = self._sampler.take_sample()
         if sample is not None:
             self._take_sample(sample)
         self._warn(self._watch.take_rest())
-        self._observer.feed(totals)
-        self._observer.feed(Ended(RunEnd(Reason.COMPLETED, "")))
-        return self._observer.document() if is_json else self._observer.text()
+        self._take(totals)
+        return self._take(Ended(RunEnd(Reason.COMPLETED, "")))
 
     def _make_started(self, started_utc: str, local_address: tuple[str | int, ...]) -> Started:
         request = self._request
@@ -114,16 +98,16 @@ class Observation:
         plan = self._request.plan
         sample = replace(sample, others=self._others.take())
         is_warmup = sample.elapsed_ns <= plan.effective_warmup_ns
-        self._observer.feed(Sampled(sample, plan.settings, is_warmup))
+        self._take(Sampled(sample, plan.settings, is_warmup))
         sent = tuple(session for session in sample.sessions if session.direction is Direction.IN)
         if sent:
             near = Sample(End.NEAR, sample.index, sample.elapsed_ns, sample.interval_ns, sent, is_from_sender=True)
-            self._observer.feed(Sampled(near, plan.settings, is_warmup))
+            self._take(Sampled(near, plan.settings, is_warmup))
         self._warn(self._watch.take(sample))
 
     def _warn(self, text: str | None) -> None:
         if text is not None:
-            self._observer.feed(Warned(text))
+            self._take(Warned(text))
 
 
 def _limited_plan(request: TestRequest) -> Plan:
@@ -139,11 +123,10 @@ def _limited_plan(request: TestRequest) -> Plan:
 class Iperf3Options:
     """The service of iperf3 clients: its own listening socket, and its demands.
 
-    With `users` a client proves its user name and password. `make_observer` is called for each test whose client
-    asks for the output of the server, which is JSON with `gives_json`; without it there is none.
+    With `users` a client proves its user name and password. `observe` is called for each test whose client asks for
+    the output of the server; without it there is none.
     """
 
     listener: socket.socket
     users: UserList | None = None
-    make_observer: Callable[[], RunObserver] | None = None
-    gives_json: bool = False
+    observe: Callable[[], TakeEvent] | None = None

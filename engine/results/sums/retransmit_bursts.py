@@ -29,7 +29,7 @@ class LostAtOnce:
     squares: int = 0
     largest: list[int] = field(default_factory=list[int])
 
-    def add(self, lost: int) -> None:
+    def note_lost(self, lost: int) -> None:
         """Add a sample with its number of segments that were sent again."""
         self.extend(LostAtOnce(1, int(lost > 0), int(not lost), lost, lost * lost, [lost]))
 
