@@ -417,6 +417,7 @@ ACTIONS: Final = (
 )  # fmt: skip
 
 
+_BUT_REPLAY: Final = tuple(screen for screen in ScreenKind if screen is not ScreenKind.REPLAY)  # Home is its own
 # What the keys of a list, a table or a page of text do. Each such widget has bindings with these ids.
 MOVEMENTS: Final = tuple(
     Action(movement, (key,), "", "", text, "Anywhere", (label,), False, screens)
@@ -427,8 +428,8 @@ MOVEMENTS: Final = tuple(
         ("move_right", "right", "→", "Go to the right in a map.", (ScreenKind.MESH,)),
         ("move_page_up", "pageup", "PgUp", "Go up by a page.", tuple(ScreenKind)),
         ("move_page_down", "pagedown", "PgDn", "Go down by a page.", tuple(ScreenKind)),
-        ("move_first", "home", "Home", "Go to the beginning.", tuple(ScreenKind)),
-        ("move_last", "end", "End", "Go to the end.", tuple(ScreenKind)),
+        ("move_first", "home", "Home", "Go to the beginning.", _BUT_REPLAY),
+        ("move_last", "end", "End", "Go to the end.", _BUT_REPLAY),
     )
 )
 
