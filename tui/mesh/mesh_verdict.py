@@ -21,11 +21,11 @@ class CellState(Enum):
     PASS = "•"  # noqa: S105 (a verdict)
     SHORT = "▼"
     FAIL = "✗"
-    LIMIT = "◆"
-    """It breaks a limit of the user, whatever its rate."""
     NO_RESULT = "!"
     WAITING = "·"
     RUNNING = "●"
+    LIMIT = "◆"
+    """It breaks a limit of the user, whatever its rate."""
     SELF = "╲"
     """A host and itself: there is nothing to measure."""
 
