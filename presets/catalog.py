@@ -19,8 +19,8 @@ from ..engine.model.errors import DecodeError, UnknownPreset
 from ..engine.model.serialization import decode
 from .number_text import format_bytes
 from .preset import DocumentSweep, Preset, Source
+from .preset_search import find_presets
 from .preset_validation import ID_FORM, read_preset, read_sweep
-from .search import find_presets
 
 T = TypeVar("T")
 Item = TypeVar("Item", Preset, DocumentSweep)

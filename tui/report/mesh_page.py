@@ -29,7 +29,7 @@ from ..mesh.stored_mesh import find_mesh, load_matrix
 from ..session.storage import data_dir
 from ..words import numbers
 from ..words.table import Column, Table
-from .html import render, write_page
+from .html_templates import render, write_page
 
 _COLUMNS: Final = (
     Column("from", is_text=True),

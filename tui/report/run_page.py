@@ -47,7 +47,7 @@ from ..words.summary import (
     warmup_text,
 )
 from ..words.table import Column, Table
-from .html import render
+from .html_templates import render
 
 MAX_RUNS: Final = len(LETTERS)
 _MAX_SESSIONS: Final = 128

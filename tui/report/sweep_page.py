@@ -29,7 +29,7 @@ from ..sweep.sweep_words import (
 from ..words import numbers
 from ..words.summary import margin_cell
 from ..words.table import Column, Table
-from .html import render, write_page
+from .html_templates import render, write_page
 
 _FIGURES: Final = ("Mb/s", "± 95 %", "of expected", "CPU local", "CPU remote", "retransmits", "RTT", "run")
 _COLUMNS: Final = (Column("direction", is_text=True), *map(Column, (*list(AXIS_NAMES.values())[1:], *_FIGURES)))

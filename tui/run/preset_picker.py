@@ -24,7 +24,7 @@ from ...presets.catalog import Catalog, listed_presets
 from ...presets.datasheet import build_sheet
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
-from ...presets.search import AUTO_SEARCH_TEXT, matches_query, search_text, unknown_link_hint
+from ...presets.preset_search import AUTO_SEARCH_TEXT, matches_query, search_text, unknown_link_hint
 from ..kit.drawing.preset_datasheet import sheet_parts
 from ..kit.drawing.styled_lines import shorten_middle
 from ..kit.drawing.styles import MUTED, SHORT

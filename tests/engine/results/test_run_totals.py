@@ -241,6 +241,17 @@ def test_of_several_modes_a_run_has_the_one_that_limits_its_figures_most(
         assert sockets.summarize(sum_senders([]), workload).mode is mode
 
 
+def test_the_socket_of_a_direction_is_its_lowest_session_at_that_end() -> None:
+    """Not one of the other direction, nor of the other end."""
+    sockets = OpenSockets()
+    for end, number, flow in product(End, (3, 2), (Direction.OUT, Direction.IN)):
+        sockets.add_session(facts(end, number, None, flow))
+    for end, flow in product(End, (Direction.OUT, Direction.IN)):
+        first = sockets.first(end, flow)
+        assert first is not None
+        assert (first.end, first.direction, first.session) == (end, flow, 2)
+
+
 def test_warnings_appear_once_in_order_and_in_a_bounded_number() -> None:
     """A thousand different warnings would not be a summary."""
     meter = Meter()

@@ -32,7 +32,7 @@ class ListOptions:
 
 def list_presets(options: ListOptions) -> int:
     """List the presets with their expected rates (the default command)."""
-    from ....presets.search import find_presets, unknown_link_hint
+    from ....presets.preset_search import find_presets, unknown_link_hint
     from ...session.user_presets import load_presets
 
     language, query = resolve_language(options.lang), " ".join(options.words)

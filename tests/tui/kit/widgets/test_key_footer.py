@@ -40,6 +40,16 @@ async def test_keys_of_one_label_share_an_entry() -> None:
     assert "[] window" in text
 
 
+@pytest.mark.parametrize("screen", ScreenKind)
+async def test_what_a_screen_has_no_room_for_gives_way_to_the_other_keys(screen: ScreenKind) -> None:
+    """In each width such an entry is there only if every entry of the footer is."""
+    wanted = {each.label for each in actions_of(screen) if each.in_footer and screen not in each.footer_hidden_on}
+    hidden = {each.label for each in actions_of(screen) if screen in each.footer_hidden_on} - wanted
+    for width in (60, 80, 100, 120, 160):
+        shown = {entry.split(" ", 1)[1] for entry in (await footer_text(screen, width)).split("  ") if " " in entry}
+        assert not shown & hidden or wanted <= shown
+
+
 async def test_a_click_presses_the_key_below_it(world: Any) -> None:
     """The entry under the mouse, not its neighbour."""
     async with world.cockpit((120, 40)) as cockpit:

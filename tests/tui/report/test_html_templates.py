@@ -2,7 +2,7 @@
 
 import pytest
 from jinja2 import UndefinedError
-from linkgauge.tui.report.html import render
+from linkgauge.tui.report.html_templates import render
 from linkgauge.tui.words.table import NAMES, Column, Strong, Table
 
 SWEEP = {"title": "t", "description": "", "conclusions": [], "grids": [], "results": Table((NAMES,), [])}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.presets.catalog import load_catalog
-from linkgauge.presets.search import (
+from linkgauge.presets.preset_search import (
     AUTO_SEARCH_TEXT,
     find_presets,
     matches_query,
