@@ -67,7 +67,6 @@ class Action:
 
 
 _OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {ScreenKind.ENDPOINT, ScreenKind.REPLAY})
-_BUT_REPLAY: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.REPLAY)
 _WITH_INSTRUMENTS: Final = (ScreenKind.COCKPIT, ScreenKind.STORED, ScreenKind.REPLAY)
 
 _ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
@@ -418,7 +417,6 @@ ACTIONS: Final = (
 )  # fmt: skip
 
 
-_BUT_REPLAY: Final = tuple(screen for screen in ScreenKind if screen is not ScreenKind.REPLAY)  # Home is its own
 # What the keys of a list, a table or a page of text do. Each such widget has bindings with these ids.
 MOVEMENTS: Final = tuple(
     Action(movement, (key,), "", "", text, "Anywhere", (label,), False, screens)
