@@ -67,6 +67,7 @@ class Action:
 
 
 _OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {ScreenKind.ENDPOINT, ScreenKind.REPLAY})
+_BUT_REPLAY: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.REPLAY)
 _WITH_INSTRUMENTS: Final = (ScreenKind.COCKPIT, ScreenKind.STORED, ScreenKind.REPLAY)
 
 _ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
