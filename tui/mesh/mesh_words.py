@@ -214,14 +214,24 @@ def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
 def conclusion_lines(
     matrix: MeshMatrix, findings: Sequence[MeshFinding], pass_percent: float = DEFAULT_PASS_PERCENT
 ) -> list[str]:
-    """Return a line for each finding and failure, or that no host or path stands out."""
-    lines = [*map(finding_words, findings), *failure_lines(matrix, findings)]
+    """Return a line for each finding, failure and undecided limit, or that no host or path stands out."""
+    lines = [*map(finding_words, findings), *failure_lines(matrix, findings), *_undecided_lines(matrix)]
     if lines or not matrix.figures:
         return lines or ["nothing was measured"]
     scale = CellScale(matrix, pass_percent)
     if any(scale.rate_state(cell) in {CellState.SHORT, CellState.FAIL} for cell in matrix.figures):
         return ["no host and no path is slower than the others by more than chance; single cells are slow"]
     return ["no host and no path is slower than the others"]
+
+
+def _undecided_lines(matrix: MeshMatrix) -> Iterator[str]:
+    """Yield each limit for which cells have no figure, with these cells."""
+    undecided: dict[str, list[Cell]] = {}
+    for cell in sorted(matrix.figures):
+        for name in matrix.check_limits(cell).unknown:
+            undecided.setdefault(name, []).append(cell)
+    for name, cells in undecided.items():
+        yield f"no figure for --{name}: {_paths(cells)}; test longer, such as --seconds 5"
 
 
 def failure_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from linkgauge.presets.number_text import NBSP
 from linkgauge.presets.verdict import AcceptanceLimits
 from linkgauge.tui.mesh.mesh_document import CSV_COLUMNS, csv_rows, mesh_json
 from linkgauge.tui.mesh.mesh_verdict import judge_mesh
-from linkgauge.tui.mesh.mesh_words import comparison_lines, headline
+from linkgauge.tui.mesh.mesh_words import comparison_lines, conclusion_lines, headline
 
 from ...json_schemas import check
 from ..scripted_mesh import FINDING, GOOD_BIT_S, LOST, PLAN, SLOW_BIT_S, UNREACHABLE, full_figures, matrix
@@ -128,6 +128,8 @@ def test_a_limit_decides_beside_the_rates(limits: AcceptanceLimits, verdict: str
     assert judge_mesh(limited, found) == verdict
     broken = {name for figure in lossy for name in figure.check(limits).broken}
     assert {finding.limit for finding in found} == broken
+    has_line = any(line.startswith("no figure for --max-rise: ") for line in conclusion_lines(limited, found))
+    assert has_line == (limits.max_rise_ns is not None)
     row = dict(zip(*list(csv_rows(limited))[:2], strict=True))
     assert row["beyond"] == " ".join(sorted(broken))
     check("mesh.schema.json", mesh_json(replace(PLAN, limits=limits), limited, found))
