@@ -31,6 +31,10 @@ from .plan import MIN_HOSTS, Host
 
 NIC: Final = "nic"
 """The resource of a Dask worker that stands for its host's interface: each test takes one."""
+SCHEDULER_CLASS: Final = f"{__package__}.dask_servers.MeshScheduler"
+WORKER_CLASS: Final = f"{__package__}.dask_servers.MeshWorker"
+WORKER_OPTIONS: Final[Mapping[str, Any]] = {"nthreads": 2, "resources": {NIC: 1}, "memory_limit": 0}
+"""The options of each worker that a mesh starts itself."""
 CONNECT_DEADLINE_S: Final = 10.0
 _SCHEMES: Final = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
 _ASK_DEADLINE_S: Final = 10.0
@@ -274,6 +278,11 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         raise PlanError("--scheduler", scheduler, f"give tcp://ADDRESS:PORT ({', '.join(_SCHEMES)})")
     client: Any = None
     try:
+        if scheduler.startswith(("tls:", "wss:")) and not _has_certificate():
+            raise ClusterError(
+                f"{make_printable(scheduler)} needs a certificate: name distributed.comm.tls.ca-file, client.cert "
+                "and client.key in Dask's configuration, as the scheduler has them"
+            )
         with warnings.catch_warnings():
             # About workers with another Dask or Python: a mesh checks its needs itself.
             warnings.simplefilter("ignore", VersionMismatchWarning)
@@ -285,7 +294,7 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         if client is not None:
             await await_shielded(_close(client))
         raise
-    except (OSError, ValueError, ImportError, TimeoutError) as error:
+    except (OSError, ValueError, ImportError, TimeoutError, RuntimeError) as error:
         if client is not None:
             await _close(client)
         raise ClusterError(
@@ -306,6 +315,14 @@ def _explain_failure(error: BaseException, scheduler: str) -> str:
     if isinstance(cause, OSError) and cause.errno is not None:
         return make_printable(explain_os_error(cause, urlsplit(scheduler).hostname or ""))
     return _explain(error)
+
+
+def _has_certificate() -> bool:
+    """Return whether Dask's configuration names a client's certificate. Raises OSError if it cannot be read."""
+    from distributed import security
+
+    made: Any = cast("Any", security.Security)()
+    return made.get_connection_args("client")["ssl_context"] is not None
 
 
 async def _close(client: Any) -> None:

@@ -25,7 +25,7 @@ from ...engine.model.errors import (
     explain_os_error,
     make_printable,
 )
-from ..cluster import NIC, Cluster, connect_cluster, import_dask, open_client
+from ..cluster import WORKER_OPTIONS, Cluster, connect_cluster, import_dask, open_client
 from ..events import CellFailure, FailureCode, HostLost
 from ..plan import MIN_HOSTS, Host
 
@@ -196,12 +196,11 @@ def _describe_processes(
     def describe(process: type[SshProcess], host: Host, opts: dict[str, Any]) -> dict[str, Any]:
         (address,), login = _target(host)
         listen = {"host": host.address} if host.address else {}
-        spec = {"cls": process.DASK_CLASS, "opts": {**opts, **listen, "dashboard": False}}
+        spec = {"cls": process.DASK_CLASS, "opts": {**opts, **listen}}
         order = {"config": config, "spec": spec}
         return {"cls": process, "options": {"host": address, "login": login, "python": python, "order": order}}
 
-    settings = {"nthreads": 2, "resources": {NIC: 1}, "memory_limit": 0}
-    workers = {host.name: describe(SshWorker, host, {**settings, "name": host.name}) for host in hosts}
+    workers = {host.name: describe(SshWorker, host, {**WORKER_OPTIONS, "name": host.name}) for host in hosts}
     scheduler = describe(SshScheduler, hosts[0], {"port": 0, "idle_timeout": f"{_IDLE_S} s"})
     return scheduler, workers
 

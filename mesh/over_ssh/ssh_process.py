@@ -14,6 +14,7 @@ from distributed.core import Status
 from distributed.deploy.ssh import Process
 
 from ...engine.model.errors import ClusterError, explain_os_error
+from ..cluster import SCHEDULER_CLASS, WORKER_CLASS
 
 _START_DEADLINE_S: Final = 60.0  # a busy host takes some seconds to import Dask
 _KEPT_LINES: Final = 5
@@ -70,7 +71,7 @@ class SshProcess(Process):
 class SshScheduler(SshProcess):
     """The scheduler."""
 
-    DASK_CLASS = "distributed.Scheduler"
+    DASK_CLASS = SCHEDULER_CLASS
     SIGN = "Scheduler at:"
 
     async def start(self) -> None:
@@ -89,7 +90,7 @@ class SshWorker(SshProcess):
     If it does not start, `problem` says why. SpecCluster then takes it as started: it would give up all workers.
     """
 
-    DASK_CLASS = "distributed.Worker"
+    DASK_CLASS = WORKER_CLASS
     SIGN = "worker at:"
 
     def __init__(self, scheduler: str, *, name: str, **options: Any) -> None:

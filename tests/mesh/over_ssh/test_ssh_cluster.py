@@ -17,6 +17,7 @@ from linkgauge.mesh.over_ssh.ssh_cluster import start_processes, start_ssh_clust
 from linkgauge.mesh.plan import Host, MeshPlan
 
 from ...end_to_end.conftest import Sshd
+from ..host_processes import command_of, listening_hosts
 
 SHORT = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=10**7)
 
@@ -42,13 +43,29 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
     sshd.stop()
 
 
+def listening_there(sshd: Sshd) -> dict[str, list[str]]:
+    """Return the addresses on which the processes of a server's sessions listen, by their program."""
+    found: dict[str, list[str]] = {}
+    for pid in sshd.processes():
+        program = command_of(pid).partition(" -m linkgauge.mesh.")[2].split(" ")[0].rpartition(".")[2]
+        if addresses := listening_hosts(pid):
+            found[program] = sorted(found.get(program, []) + addresses)
+    return found
+
+
 async def test_a_mesh_runs_on_hosts_that_ssh_reaches_and_leaves_nothing_there(sshd: Sshd) -> None:
     """A host that does not exist is lost with the reason, and the others go on."""
     hosts = (Host("db-1", "rack-1"), Host("no-such-host.invalid"), Host("db-2", "rack-2"))
     async with start_ssh_cluster(hosts, remote_python=sys.executable) as cluster:
         assert set(cluster.hosts) == {Host("db-1", "rack-1", "127.0.0.61"), Host("db-2", "rack-2", "127.0.0.62")}
         async with open_mesh(MeshPlan("mesh-test", hosts, SHORT), cluster) as mesh:
+            listening = listening_there(sshd)
             events = [event async for event in mesh]
+    # The scheduler runs beside the first worker. Nothing of Dask serves HTTP: that would have no login.
+    assert listening == {
+        "dask_process": ["127.0.0.61", "127.0.0.61", "127.0.0.62"],
+        "host_endpoint": ["127.0.0.61", "127.0.0.62"],
+    }
     (lost,) = [event for event in events if isinstance(event, HostLost)]
     assert (lost.host, lost.failure.code) == ("no-such-host.invalid", FailureCode.UNREACHABLE)
     assert [event.failure for event in events if isinstance(event, CellEnded)] == [None, None]
