@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Cor
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, Final, TypeVar, cast
+from urllib.parse import urlsplit
 
 from ..engine.host.event_loop import await_shielded
 from ..engine.model.errors import (
@@ -30,6 +31,10 @@ from .plan import MIN_HOSTS, Host
 
 NIC: Final = "nic"
 """The resource of a Dask worker that stands for its host's interface: each test takes one."""
+SCHEDULER_CLASS: Final = f"{__package__}.dask_servers.MeshScheduler"
+WORKER_CLASS: Final = f"{__package__}.dask_servers.MeshWorker"
+WORKER_OPTIONS: Final[Mapping[str, Any]] = {"nthreads": 2, "resources": {NIC: 1}, "memory_limit": 0}
+"""The options of each worker that a mesh starts itself."""
 CONNECT_DEADLINE_S: Final = 10.0
 _SCHEMES: Final = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
 _ASK_DEADLINE_S: Final = 10.0
@@ -273,6 +278,11 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         raise PlanError("--scheduler", scheduler, f"give tcp://ADDRESS:PORT ({', '.join(_SCHEMES)})")
     client: Any = None
     try:
+        if scheduler.startswith(("tls:", "wss:")) and not _has_certificate():
+            raise ClusterError(
+                f"{make_printable(scheduler)} needs a certificate: name distributed.comm.tls.ca-file, client.cert "
+                "and client.key in Dask's configuration, as the scheduler has them"
+            )
         with warnings.catch_warnings():
             # About workers with another Dask or Python: a mesh checks its needs itself.
             warnings.simplefilter("ignore", VersionMismatchWarning)
@@ -284,11 +294,11 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         if client is not None:
             await await_shielded(_close(client))
         raise
-    except (OSError, ValueError, ImportError, TimeoutError) as error:
+    except (OSError, ValueError, ImportError, TimeoutError, RuntimeError) as error:
         if client is not None:
             await _close(client)
         raise ClusterError(
-            f"no Dask scheduler answers at {make_printable(scheduler)}: {_explain(error)}; "
+            f"no Dask scheduler answers at {make_printable(scheduler)}: {_explain_failure(error, scheduler)}; "
             "start one with: dask scheduler"
         ) from error
     try:
@@ -297,6 +307,22 @@ async def open_client(scheduler: str) -> AsyncGenerator[Any]:
         yield client
     finally:
         await await_shielded(_close(client))
+
+
+def _explain_failure(error: BaseException, scheduler: str) -> str:
+    """Return why a connection failed: the error of the system that Dask retried until its deadline, if any."""
+    cause = error.__cause__
+    if isinstance(cause, OSError) and cause.errno is not None:
+        return make_printable(explain_os_error(cause, urlsplit(scheduler).hostname or ""))
+    return _explain(error)
+
+
+def _has_certificate() -> bool:
+    """Return whether Dask's configuration names a client's certificate. Raises OSError if it cannot be read."""
+    from distributed import security
+
+    made: Any = cast("Any", security.Security)()
+    return made.get_connection_args("client")["ssl_context"] is not None
 
 
 async def _close(client: Any) -> None:

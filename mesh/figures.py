@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..engine.results.rate_and_loss import percent_of
+from ..presets.verdict import NO_LIMITS, AcceptanceLimits, LimitCheck, LimitName
 from .events import CellFailure
 from .plan import Cell, Host, MeshMode
 
@@ -27,6 +28,8 @@ class CellFigure:
         loss: the lost share of the sent payload, 0 to 1: retransmitted segments, or lost datagrams. None if it is
             unknown, and for transactions.
         isolated_loss: the loss of the second measurement.
+        rise_ns: the rise of latency under its load; None if it was not measured.
+        isolated_rise_ns: the rise in the second measurement.
         why: the code of the first finding of the run; None without any.
         failure: why it has no result.
     """
@@ -40,6 +43,8 @@ class CellFigure:
     isolated_run_id: str | None = None
     loss: float | None = None
     isolated_loss: float | None = None
+    rise_ns: float | None = None
+    isolated_rise_ns: float | None = None
     why: str | None = None
     failure: CellFailure | None = None
 
@@ -79,6 +84,11 @@ class CellFigure:
         return self.isolated_loss if self.is_isolated else self.loss
 
     @property
+    def counted_rise_ns(self) -> float | None:
+        """The rise of latency that counts."""
+        return self.isolated_rise_ns if self.is_isolated else self.rise_ns
+
+    @property
     def isolated_transactions_s(self) -> float | None:
         """The transactions a second of the test alone; None if there are none."""
         if self.transactions_s is None or self.isolated_bit_s is None or not self.bit_s:
@@ -90,15 +100,30 @@ class CellFigure:
         """The goodput that counts in percent of the expected one; None if either is unknown."""
         return percent_of(self.counted_bit_s, self.expected_bit_s)
 
+    def check(self, limits: AcceptanceLimits) -> LimitCheck:
+        """Return which limits it breaks, and for which it has no figure; neither if it was not measured."""
+        if self.value is None:
+            return LimitCheck()
+        return limits.check(bit_s=self.counted_bit_s, loss=self.counted_loss, rise_ns=self.counted_rise_ns)
+
 
 @dataclass(frozen=True, slots=True)
 class MeshMatrix:
-    """The cells of a mesh so far. `figures` has no entry for a cell that is not measured yet."""
+    """The cells of a mesh so far. `figures` has no entry for a cell that is not measured yet.
+
+    `limits` are what every cell must keep.
+    """
 
     group: str
     mode: MeshMode
     hosts: tuple[Host, ...]
     figures: Mapping[Cell, CellFigure]
+    limits: AcceptanceLimits = NO_LIMITS
+
+    def check_limits(self, cell: Cell) -> LimitCheck:
+        """Return which limits a cell breaks, and for which it has no figure; neither if it was not measured."""
+        figure = self.figures.get(cell)
+        return LimitCheck() if figure is None else figure.check(self.limits)
 
     @property
     def cell_count(self) -> int:
@@ -134,6 +159,8 @@ class MeshFindingCode(StrEnum):
     None."""
     ALL = "all"
     """Every cell is about equally slow: the expected rate may be of another link."""
+    LIMIT = "limit"
+    """Cells break a limit of the user: which one, `limit` says."""
     HOST_DOWN = "host-down"
     """A host has no results."""
 
@@ -153,6 +180,8 @@ class MeshFinding:
         why: the most frequent first finding of these cells' runs; None without any.
         failure: why a host is down.
         is_of_transactions: whether the cells are transactions, with the sender as the client.
+        limit: the limit that the cells break, for LIMIT.
+        beyond: what breaks it: `more than 0.1 % lost`.
     """
 
     code: MeshFindingCode
@@ -164,3 +193,5 @@ class MeshFinding:
     failure: CellFailure | None = None
     is_of_transactions: bool = False
     lost_percent: float | None = None
+    limit: LimitName | None = None
+    beyond: str = ""

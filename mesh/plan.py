@@ -9,6 +9,7 @@ from ..engine.model.errors import PlanError, UsageError, make_printable
 from ..engine.model.plan import SECOND_NS, Direction, Plan
 from ..engine.model.serialization import OMITTED_AT_DEFAULT
 from ..engine.results.confidence import SERIES_INTERVAL_NS
+from ..presets.verdict import NO_LIMITS, AcceptanceLimits
 
 MIN_HOSTS: Final = 2
 MAX_HOSTS: Final = 4_096
@@ -98,6 +99,7 @@ class MeshPlan:
         seed: decides the order of pairs: the same seed gives the same order.
         preset: the id of the preset that judges the rates, `auto`, or None.
         port: the port, TCP and UDP, on which each host's endpoint listens; 0 for a free one.
+        limits: what every cell must keep.
     """
 
     group: str
@@ -107,6 +109,7 @@ class MeshPlan:
     seed: int = 1
     preset: str | None = None
     port: int = field(default=0, metadata=OMITTED_AT_DEFAULT)
+    limits: AcceptanceLimits = field(default=NO_LIMITS, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Check the hosts, the duration and the port; raise PlanError or UsageError."""

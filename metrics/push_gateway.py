@@ -7,12 +7,13 @@ for as long as the trial lasted (20 s), and its thread cannot be ended.
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from ..engine.model.errors import OutputError, PlanError, make_printable
+from ..engine.model.errors import OutputError, PlanError, explain_os_error, make_printable
 
 DEADLINE_S: Final = 10.0
 _MAX_LINE_BYTES: Final = 4_096
@@ -82,6 +83,8 @@ async def push(gateway: Gateway, path: str, body: bytes, content_type: str) -> N
         raise OutputError(f"no answer within {DEADLINE_S:g} s") from error
     except ssl.SSLError as error:
         raise OutputError(f"its certificate or TLS cannot be used: {error.reason or error}") from error
+    except socket.gaierror as error:
+        raise OutputError(explain_os_error(error, gateway.host)) from error
     except (EOFError, ValueError) as error:
         raise OutputError("it does not answer as an HTTP server") from error
     version, _, rest = status.partition(" ")

@@ -14,7 +14,14 @@ from ..engine.model.events import STILL_RUNNING, Expectation, ExpectedRate
 from ..engine.model.plan import SECOND_NS, Direction, PerDirection
 from ..engine.results.responsiveness.grade import is_worse
 from ..engine.results.responsiveness.result import GRADES
-from .number_text import LOAD_NAMES, format_quantity, format_rate, format_time, format_transaction_rate
+from .number_text import (
+    LOAD_NAMES,
+    format_percent,
+    format_quantity,
+    format_rate,
+    format_time,
+    format_transaction_rate,
+)
 
 if TYPE_CHECKING:
     from ..engine.results.responsiveness.result import Grade, LoadedLatency, Responsiveness
@@ -46,6 +53,67 @@ class LatencyLimit:
 
     max_rise_ns: int | None = None
     worst_grade: "Grade | None" = None
+
+
+LimitName = Literal["max-loss", "min-rate", "max-rise"]
+"""A limit of `AcceptanceLimits`, by its option."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceLimits:
+    """What every test of a mesh must keep, whatever rate its link should have; None is no limit.
+
+    `max_loss` is the largest lost share of what was sent, 0 to 1, `min_rate_bit_s` the lowest goodput, and
+    `max_rise_ns` the largest rise of latency under load.
+    """
+
+    max_loss: float | None = None
+    min_rate_bit_s: int | None = None
+    max_rise_ns: int | None = None
+
+    @property
+    def latency(self) -> LatencyLimit | None:
+        """The limit of latency, as a run has it."""
+        return None if self.max_rise_ns is None else LatencyLimit(self.max_rise_ns)
+
+    def check(self, *, bit_s: float | None, loss: float | None, rise_ns: float | None) -> "LimitCheck":
+        """Compare the figures of a test with the limits; None is an unknown figure."""
+        broken: list[LimitName] = []
+        unknown: list[LimitName] = []
+        rate_bit_s = None if bit_s is None else -bit_s  # a minimum
+        least_bit_s = None if self.min_rate_bit_s is None else -self.min_rate_bit_s
+        limits: tuple[tuple[LimitName, float | None, float | None], ...] = (
+            ("max-loss", loss, self.max_loss),
+            ("min-rate", rate_bit_s, least_bit_s),
+            ("max-rise", rise_ns, self.max_rise_ns),
+        )
+        for name, value, most in limits:
+            if most is not None and value is None:
+                unknown.append(name)
+            elif most is not None and value is not None and value > most:
+                broken.append(name)
+        return LimitCheck(tuple(broken), tuple(unknown))
+
+    def describe(self, name: LimitName) -> str:
+        """Return what breaks a limit: `more than 0.1 % lost`."""
+        match name:
+            case "max-loss":
+                return f"more than {format_percent(self.max_loss or 0.0)} lost"
+            case "min-rate":
+                return f"less than {format_rate(self.min_rate_bit_s or 0)}"
+            case "max-rise":
+                return f"latency up by more than {format_time((self.max_rise_ns or 0) / 1_000)}"
+
+
+NO_LIMITS: Final = AcceptanceLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class LimitCheck:
+    """The limits that a test breaks, and those that it has no figure for."""
+
+    broken: tuple[LimitName, ...] = ()
+    unknown: tuple[LimitName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def debug_log_problem(environment: MutableMapping[str, str] = os.environ) -> str
 def _check_writable(path: str) -> None:
     """Raise OSError for a file that cannot be written. A missing one is not made: there may never be a message."""
     try:
-        os.close(_open_file(path, 0))
+        os.close(open_log_file(path, 0))
     except FileNotFoundError:
         folder = Path(os.path.realpath(path)).parent
         folder.stat()
@@ -103,14 +103,14 @@ def _check_writable(path: str) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
 
-def _open_file(path: str, more_flags: int = os.O_CREAT) -> int:
-    """Open a regular file and return its descriptor; do not wait if a named pipe has taken its name."""
+def open_log_file(path: str, more_flags: int = os.O_CREAT) -> int:
+    """Open a regular file for appending; return its descriptor. Do not wait if a named pipe has taken its name."""
     from .saved_files import follow_links
 
     fd = os.open(follow_links(Path(path)), _APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | more_flags, 0o666)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError("it is not a file any more")
+        raise OSError("it is not a regular file")
     return fd
 
 
@@ -130,7 +130,7 @@ class _FileHandler(logging.Handler):
         try:
             data = ("\n" * self._is_cut + self.format(record) + "\n").encode("utf-8", "backslashreplace")
             if self._fd is None:
-                self._fd = _open_file(self.path)
+                self._fd = open_log_file(self.path)
             self._is_cut = os.write(self._fd, data) < len(data)
             if self._is_cut:
                 self._error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -68,15 +68,20 @@ def make_printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\u00a0" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def explain_os_error(error: OSError) -> str:
+def explain_os_error(error: OSError, name: str = "") -> str:
     """Return the reason of a system error, without its number and arguments.
 
+    `name` is the host name that the failed call looked up, if any: an error of the resolver (its numbers are
+    negative, getaddrinfo(3)) does not have it.
     asyncio and the resolver write their own texts, with addresses as Python values. An error of asyncio has no text
     if a client closes its connection during the TLS handshake.
     """
     if error.errno is not None and error.errno in errno.errorcode:
         text = os.strerror(error.errno)
         return text[:1].lower() + text[1:]
+    if error.errno is not None and error.errno < 0:
+        why = error.strerror or "unknown error"
+        return f"{make_printable(name) or 'a name'} does not resolve to an address ({why[:1].lower()}{why[1:]})"
     unknown = "connection lost" if isinstance(error, ConnectionError) else "unknown error"
     return error.strerror or str(error) or unknown
 

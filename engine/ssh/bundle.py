@@ -32,6 +32,12 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources make the same bytes
 
 _PYTHONS: Final = "python3 python3.14 python3.13 python3.12 python3.11"
 _OLD: Final = "import sys;sys.exit(sys.version_info<(3,11))"
+_NO_PYTHON: Final = (
+    "if command -v python3 >/dev/null 2>&1; then "
+    f'if e=$(python3 -c pass 2>&1); then echo "{BOOTSTRAP_MARK} python $(python3 -V 2>/dev/null)"; '
+    f'else echo "$e" | (read -r l; echo "{BOOTSTRAP_MARK} broken $l"); fi; '
+    f'else echo "{BOOTSTRAP_MARK} python"; fi'
+)
 # FileIO reads a line byte by byte, so that the bytes after it stay in the stream. The alarm ends an interpreter
 # that receives nothing, and -P keeps modules in the user's home out of its imports.
 _FIRST: Final = "import io,signal;signal.alarm(60);exec(io.FileIO(0,closefd=False).readline())"
@@ -42,7 +48,7 @@ _SCRIPT: Final = (
     f"linkgauge endpoint --stdio {PROTOCOL_VERSION}; s=$?; case $s in 2|126|127) ;; *) exit $s;; esac; fi; "
     f'for p in {_PYTHONS}; do if $p -c "{_OLD}" 2>/dev/null; then '
     f'echo "{BOOTSTRAP_MARK} engine"; exec $p -P -c "{_FIRST}"; fi; done; '
-    f'echo "{BOOTSTRAP_MARK} python $(python3 -V 2>/dev/null)"'
+    f"{_NO_PYTHON}"
 )
 REMOTE_COMMAND: Final = f"exec sh -c '{_SCRIPT}'"
 

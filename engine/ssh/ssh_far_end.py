@@ -238,6 +238,11 @@ class _Login:
                 f"{self._peer} cannot run the remote endpoint: {python}; "
                 f"install Python {oldest} or newer there, or linkgauge"
             )
+        elif word == "broken":
+            raise PeerError(
+                f"{self._peer} cannot run the remote endpoint: its python3 cannot start: "
+                f"{make_printable(rest) or 'it prints nothing'}; mend it, or install linkgauge there"
+            )
 
     def _checked(self, text: str) -> ListenReply:
         try:

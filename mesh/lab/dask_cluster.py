@@ -1,32 +1,29 @@
-"""Dask in a lab: its command lines, its certificate, and whether all workers are there.
+"""Dask in a lab: its command lines, its certificate, and the address of its scheduler.
 
-The programs are Dask's own, started as they would be on real hosts. Nothing of Dask is imported here.
+The programs are those of a mesh over ssh. Nothing of Dask is imported here.
 
 Every user of a machine can reach loopback, and a Dask cluster runs any code. So both ends prove on loopback that
 they belong to the lab, with one certificate that is made for it alone. Only the user who started the lab may read
 its files. Namespaces need no certificate: nobody else can enter them.
 """
 
-import http.client
 import json
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
 from ...engine.model.errors import LabUnavailable, explain_extra
+from ..cluster import SCHEDULER_CLASS, WORKER_CLASS, WORKER_OPTIONS
 
 SETTINGS: Final[Mapping[str, str]] = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 """The environment of Dask's processes: without it, each would take 100 samples a second for a profile."""
 Protocol = Literal["tcp", "tls"]
 _DASK: Final = "distributed"
-_ASK_DEADLINE_S: Final = 5.0
-_MOST_BYTES: Final = 65_536
 _DAYS: Final = 30
 _ROLES: Final = ("SCHEDULER", "WORKER", "CLIENT")
 _TLS: Final = "DASK_DISTRIBUTED__COMM__TLS__"
@@ -40,53 +37,31 @@ def check_dask() -> None:
 
 def scheduler_command(protocol: Protocol, address: str, file: Path) -> list[str]:
     """Return a scheduler's command line. It listens on a free port, and writes its address to the file."""
-    return [*_program("dask_scheduler", protocol, address), "--port", "0", "--scheduler-file", str(file)]
+    return _program(SCHEDULER_CLASS, protocol=protocol, host=address, port=0, scheduler_file=str(file))
 
 
-def worker_command(protocol: Protocol, scheduler: str, name: str, address: str, folder: Path) -> list[str]:
-    """Return the command line of a host's worker, which has one network interface to lend."""
+def worker_command(protocol: Protocol, scheduler: str, name: str, address: str, ready_file: Path) -> list[str]:
+    """Return the command line of a host's worker, which has one network interface to lend.
+
+    It creates `ready_file` once the scheduler knows it, and keeps its own files beside it.
+    """
+    files = {"local_directory": str(ready_file.parent), "ready_file": str(ready_file)}
     return [
-        *_program("dask_worker", protocol, address),
+        *_program(WORKER_CLASS, name=name, protocol=protocol, host=address, **files, **WORKER_OPTIONS),
         scheduler,
-        "--no-nanny",
-        *("--name", name),
-        *("--nthreads", "2"),
-        *("--resources", "nic=1"),
-        *("--memory-limit", "0"),
-        *("--local-directory", str(folder)),
     ]
 
 
-def _program(name: str, protocol: Protocol, address: str) -> list[str]:
-    # Dask serves counts by HTTP even without a dashboard: on a free port, since 8787 may be taken.
-    http_address = ("--no-dashboard", "--dashboard-address", f"{address}:0")
-    listening = ("--protocol", protocol, "--host", address)
-    return [sys.executable, "-P", "-m", f"{_DASK}.cli.{name}", *listening, *http_address]
+def _program(kind: str, **options: object) -> list[str]:
+    spec = {"cls": kind, "opts": options}
+    return [sys.executable, "-P", "-m", f"{_DASK}.cli.dask_spec", "--spec", json.dumps(spec)]
 
 
-@dataclass(frozen=True, slots=True)
-class DaskScheduler:
-    """A listening scheduler: its address for workers and clients, and the port of its HTTP service."""
-
-    address: str
-    host: str
-    http_port: int
-
-    @classmethod
-    def read(cls, file: Path, host: str) -> Self | None:
-        """Return the scheduler that wrote a file; None before it has."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            written: dict[str, Any] = json.loads(file.read_bytes())
-            return cls(str(written["address"]), host, int(written["services"]["dashboard"]))
-        return None
-
-    def count_workers(self) -> int:
-        """Return how many workers have registered; 0 if it does not answer."""
-        connection = http.client.HTTPConnection(self.host, self.http_port, timeout=_ASK_DEADLINE_S)
-        with suppress(OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
-            connection.request("GET", "/json/counts.json")
-            return int(json.loads(connection.getresponse().read(_MOST_BYTES))["workers"])
-        return 0
+def read_address(file: Path) -> str | None:
+    """Return the address in a scheduler's file; None before the scheduler has written it."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return str(json.loads(file.read_bytes())["address"])
+    return None
 
 
 def create_credentials(folder: Path) -> dict[str, str]:

@@ -22,10 +22,10 @@ from ...engine.lab.namespaces import NetworkNamespace, create_privileged_namespa
 from ...engine.model.errors import LabError, LabUnavailable
 from .dask_cluster import (
     SETTINGS,
-    DaskScheduler,
     Protocol,
     check_dask,
     create_credentials,
+    read_address,
     scheduler_command,
     worker_command,
 )
@@ -74,9 +74,10 @@ class MeshKeeper(BaseKeeper):
         scheduler = self._start_scheduler()
         for number, host in enumerate(self._spec.hosts):
             self._start_worker(scheduler, host, number)
-        self._wait_for(lambda: scheduler.count_workers() == len(self._spec.hosts) or None)
+        ready = [self._ready_file(number) for number in range(len(self._spec.hosts))]
+        self._wait_for(lambda: all(file.exists() for file in ready) or None)
         return {
-            "scheduler": scheduler.address,
+            "scheduler": scheduler,
             "workers": {host.name: self._programs[host.name].pid for host in self._spec.hosts},
             "settings": self._settings,
             "is_emulated": self.is_emulated,
@@ -105,21 +106,24 @@ class MeshKeeper(BaseKeeper):
             self._notes += connect_host(host, namespace, address, switch, f"port{number}")
         _log.debug("%d hosts in %d racks are connected", len(self._hosts), len(self._spec.racks))
 
-    def _start_scheduler(self) -> DaskScheduler:
+    def _start_scheduler(self) -> str:
         address = HUB_ADDRESS if self.is_emulated else _LOOPBACK_HUB
         file = self._folder / "scheduler.json"
         self._start("scheduler", scheduler_command(self._protocol, address, file))
-        return self._wait_for(lambda: DaskScheduler.read(file, address))
+        return self._wait_for(lambda: read_address(file))
 
-    def _start_worker(self, scheduler: DaskScheduler, host: LabHost, number: int) -> None:
+    def _start_worker(self, scheduler: str, host: LabHost, number: int) -> None:
         address = self._spec.address(host.name) if self.is_emulated else f"127.0.0.{2 + number}"
         with self._hosts[host.name].enter() if self.is_emulated else nullcontext():
-            command = worker_command(self._protocol, scheduler.address, host.name, address, self._folder)
+            command = worker_command(self._protocol, scheduler, host.name, address, self._ready_file(number))
             self._start(host.name, command)
 
     def _start(self, name: str, command: list[str]) -> None:
         with self._log_of(len(self._programs)).open("wb") as log:
             self._programs[name] = self.start_foreign(command, log.fileno())
+
+    def _ready_file(self, number: int) -> Path:
+        return self._folder / f"{number}.ready"
 
     def _log_of(self, number: int) -> Path:
         return self._folder / f"{number}.log"

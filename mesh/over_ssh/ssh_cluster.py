@@ -25,7 +25,7 @@ from ...engine.model.errors import (
     explain_os_error,
     make_printable,
 )
-from ..cluster import NIC, Cluster, connect_cluster, import_dask, open_client
+from ..cluster import WORKER_OPTIONS, Cluster, connect_cluster, import_dask, open_client
 from ..events import CellFailure, FailureCode, HostLost
 from ..plan import MIN_HOSTS, Host
 
@@ -111,7 +111,7 @@ async def _ask(asyncssh: Any, host: Host, python: str) -> Host | HostLost:
     except TimeoutError:
         return _lost(host, FailureCode.NO_ANSWER, "ssh timed out")
     except (OSError, ValueError, asyncssh.Error) as error:  # ValueError: ~/.ssh/config, a key file, a name
-        reason = explain_os_error(error) if isinstance(error, OSError) else error
+        reason = explain_os_error(error, host.name) if isinstance(error, OSError) else error
         return _lost(host, FailureCode.UNREACHABLE, f"ssh: {reason}")
     words = str(answer.stdout).split()
     if answer.exit_status or not words:
@@ -151,7 +151,8 @@ def _separate_same_hosts(hosts: Sequence[Host]) -> tuple[list[Host], list[HostLo
         if earlier is host:
             found.append(host)
         else:
-            both = "" if earlier.name == host.address else f": both have the address {host.address}"
+            is_named = str(host.address) in f"{earlier.name} {host.name}"
+            both = "" if is_named else f": both have the address {host.address}"
             lost.append(_lost(host, FailureCode.FAILED, f"it is the same host as {earlier.name}{both}"))
     return found, lost
 
@@ -195,12 +196,11 @@ def _describe_processes(
     def describe(process: type[SshProcess], host: Host, opts: dict[str, Any]) -> dict[str, Any]:
         (address,), login = _target(host)
         listen = {"host": host.address} if host.address else {}
-        spec = {"cls": process.DASK_CLASS, "opts": {**opts, **listen, "dashboard": False}}
+        spec = {"cls": process.DASK_CLASS, "opts": {**opts, **listen}}
         order = {"config": config, "spec": spec}
         return {"cls": process, "options": {"host": address, "login": login, "python": python, "order": order}}
 
-    settings = {"nthreads": 2, "resources": {NIC: 1}, "memory_limit": 0}
-    workers = {host.name: describe(SshWorker, host, {**settings, "name": host.name}) for host in hosts}
+    workers = {host.name: describe(SshWorker, host, {**WORKER_OPTIONS, "name": host.name}) for host in hosts}
     scheduler = describe(SshScheduler, hosts[0], {"port": 0, "idle_timeout": f"{_IDLE_S} s"})
     return scheduler, workers
 

@@ -14,6 +14,7 @@ from distributed.core import Status
 from distributed.deploy.ssh import Process
 
 from ...engine.model.errors import ClusterError, explain_os_error
+from ..cluster import SCHEDULER_CLASS, WORKER_CLASS
 
 _START_DEADLINE_S: Final = 60.0  # a busy host takes some seconds to import Dask
 _KEPT_LINES: Final = 5
@@ -70,8 +71,17 @@ class SshProcess(Process):
 class SshScheduler(SshProcess):
     """The scheduler."""
 
-    DASK_CLASS = "distributed.Scheduler"
+    DASK_CLASS = SCHEDULER_CLASS
     SIGN = "Scheduler at:"
+
+    async def start(self) -> None:
+        """Start the scheduler. Raises ClusterError also for an error of the system, which Dask would quote."""
+        try:
+            await super().start()
+        except TimeoutError as error:
+            raise ClusterError(f"{self._host}: no answer within {_START_DEADLINE_S:g} s") from error
+        except OSError as error:
+            raise ClusterError(f"{self._host}: {explain_os_error(error, self._host)}") from error
 
 
 class SshWorker(SshProcess):
@@ -80,7 +90,7 @@ class SshWorker(SshProcess):
     If it does not start, `problem` says why. SpecCluster then takes it as started: it would give up all workers.
     """
 
-    DASK_CLASS = "distributed.Worker"
+    DASK_CLASS = WORKER_CLASS
     SIGN = "worker at:"
 
     def __init__(self, scheduler: str, *, name: str, **options: Any) -> None:
@@ -95,7 +105,7 @@ class SshWorker(SshProcess):
         except TimeoutError:
             self.problem = f"its Dask worker did not start within {_START_DEADLINE_S:g} s"
         except (OSError, ValueError, ClusterError, asyncssh.Error) as error:
-            reason = explain_os_error(error) if isinstance(error, OSError) else error
+            reason = explain_os_error(error, self._host) if isinstance(error, OSError) else error
             self.problem = f"its Dask worker did not start: {reason}"
         if self.problem is not None:
             await self.close()

@@ -10,6 +10,7 @@ from math import log
 from statistics import median
 
 from ...engine.results.rate_and_loss import change_percent
+from ...presets.verdict import NO_LIMITS
 from ..figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ..plan import Cell
 from .explanation import LEAST_SLOWNESS
@@ -119,7 +120,7 @@ def _shares(base: MeshMatrix, other: MeshMatrix) -> MeshMatrix:
                 isolated_bit_s=figure.isolated_value,
                 why=figure.why,
             )
-    return replace(other, figures=figures)
+    return replace(other, figures=figures, limits=NO_LIMITS)
 
 
 def _held_back(base: MeshMatrix, other: MeshMatrix) -> set[Cell]:

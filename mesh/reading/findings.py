@@ -12,6 +12,7 @@ from math import exp, log, sqrt
 from statistics import median
 from typing import Final
 
+from ...presets.verdict import LimitName
 from ..events import CellFailure, FailureCode
 from ..figures import MeshFinding, MeshFindingCode, MeshMatrix
 from ..plan import Cell, MeshMode
@@ -76,7 +77,7 @@ class Reading:
 
 
 def find_faults(matrix: MeshMatrix) -> tuple[MeshFinding, ...]:
-    """Return hosts without results, then slow parts, then lossy parts: each time causes before single paths.
+    """Return hosts without results, slow parts, lossy parts, causes before single paths; then the broken limits.
 
     A mesh in progress has the findings of its cells so far. There are none if no host, group or path is slower or
     loses more than the others beyond chance, and the rates are as expected or no rate is expected.
@@ -91,7 +92,7 @@ def find_faults(matrix: MeshMatrix) -> tuple[MeshFinding, ...]:
         losses = Losses(matrix, reading.rates)
         lossy = losses.confirm(losses.find(explained_cells(parts)))
         findings += [_finding_of_loss(part, reading.rates, matrix) for part in lossy]
-    return tuple(findings)
+    return (*findings, *_beyond_limits(matrix))
 
 
 def explained_cells(parts: Iterable[SlowPart]) -> set[int]:
@@ -297,6 +298,17 @@ def _finding_of_loss(part: LossyPart, rates: RelativeRates, matrix: MeshMatrix) 
 def _usual_why(cells: Iterable[Cell], matrix: MeshMatrix) -> str | None:
     """Return the most frequent first finding of the cells' runs; None if most have none."""
     return Counter(matrix.figures[cell].why for cell in cells).most_common(1)[0][0]
+
+
+def _beyond_limits(matrix: MeshMatrix) -> Iterator[MeshFinding]:
+    """Yield each limit that cells break, with these cells."""
+    broken: dict[LimitName, list[Cell]] = {}
+    for cell in sorted(matrix.figures):
+        for name in matrix.check_limits(cell).broken:
+            broken.setdefault(name, []).append(cell)
+    for name, cells in broken.items():
+        beyond = matrix.limits.describe(name)
+        yield MeshFinding(MeshFindingCode.LIMIT, cells=tuple(cells), limit=name, beyond=beyond)
 
 
 def _hosts_down(matrix: MeshMatrix) -> Iterator[MeshFinding]:

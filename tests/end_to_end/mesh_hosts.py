@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from queue import Queue
 from typing import Any, Final
@@ -89,38 +88,22 @@ class MeshHosts:
 
 # As docs/mesh.md has them, without the dashboards.
 SCHEDULER_WORDS: Final = ("dask", "scheduler", "--no-dashboard")
-WORKER_WORDS: Final = (
-    *("dask", "worker", "--nthreads", "2", "--resources", "nic=1", "--no-dashboard"),
-    *("--name", "$(DASK_WORKER_NAME)"),
-)
+WORKER_WORDS: Final = ("dask", "worker", "--nthreads", "2", "--resources", "nic=1", "--no-dashboard", "--name")
 
 
 class DaskHosts(MeshHosts):
-    """Hosts with a worker each, started by Dask's own commands.
+    """Some hosts with a worker each, started in a folder by Dask's own commands."""
 
-    Args:
-        count: how many hosts.
-        folder: where the processes run.
-        scheduler: the words of the scheduler's command.
-        worker: those of a worker's command. `$(DASK_WORKER_NAME)` is the host, as in a container of Kubernetes.
-    """
-
-    def __init__(
-        self,
-        count: int,
-        folder: Path,
-        scheduler: Sequence[str] = SCHEDULER_WORDS,
-        worker: Sequence[str] = WORKER_WORDS,
-    ) -> None:
+    def __init__(self, count: int, folder: Path) -> None:
         super().__init__(count)
         self.scheduler = f"tcp://{HUB_ADDRESS}:8786"
         programs = {"dask": str(Path(sys.executable).with_name("dask"))}
         environment = {**os.environ, "DASK_SCHEDULER_ADDRESS": self.scheduler}
         try:
-            self.start(self.hub, *(programs.get(word, word) for word in scheduler), cwd=folder)
+            self.start(self.hub, *(programs.get(word, word) for word in SCHEDULER_WORDS), cwd=folder)
             self.workers: dict[str, subprocess.Popen[Any]] = {}
             for name, entry in self.entries.items():
-                words = [programs.get(word, word).replace("$(DASK_WORKER_NAME)", name) for word in worker]
+                words = [*(programs.get(word, word) for word in WORKER_WORDS), name]
                 self.workers[name] = self.start(entry, *words, cwd=folder, env=environment)
             self.wait_for_workers(self.scheduler, count)
         except BaseException:

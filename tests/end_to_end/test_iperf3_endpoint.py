@@ -13,6 +13,7 @@ import pytest
 from linkgauge.engine.iperf3.protocol.users import hash_password
 
 from ..engine.rsa_keys import private_pem, public_pem, server_key
+from ..json_schemas import check
 
 DEADLINE_S = 40.0
 PROGRAM = shutil.which("iperf3") or ""
@@ -45,7 +46,10 @@ def stop(linkgauge: Any, endpoint: Any) -> list[dict[str, Any]]:
     endpoint.send_signal(signal.SIGINT)
     ended = linkgauge.finish(endpoint)
     assert ended.status == 0, ended
-    return [json.loads(line) for line in ended.err.splitlines()]
+    log = [json.loads(line) for line in ended.err.splitlines()]
+    for entry in log:
+        check("endpoint-log.schema.json", entry)
+    return log
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", pytest.param("::1", marks=pytest.mark.every)])

@@ -11,7 +11,6 @@ import pytest
 from ..json_schemas import check
 from .mesh_hosts import DaskHosts, StreamedCommand
 
-ROOT = Path(__file__).parents[2]
 HOSTS = 8
 LOST = "host-3"
 
@@ -83,21 +82,3 @@ def test_a_worker_that_is_killed_costs_its_own_cells(hosts: DaskHosts, tmp_path:
 def test_a_host_whose_cable_is_pulled_costs_its_own_cells(hosts: DaskHosts, tmp_path: Path) -> None:
     """Its worker lives on, and nobody hears of it."""
     check_that_one_is_lost(*measure(hosts, tmp_path, lambda: hosts.cut(LOST)))
-
-
-@pytest.mark.every
-@pytest.mark.timeout(240)
-def test_the_containers_of_the_kubernetes_manifest_are_hosts_of_a_mesh(tmp_path: Path) -> None:
-    """With the environment that the operator gives them: a name, and the address of the scheduler."""
-    yaml: Any = pytest.importorskip("yaml")
-    manifest = yaml.safe_load((ROOT / "packaging" / "kubernetes" / "mesh.yaml").read_text(encoding="utf-8"))
-    (scheduler,) = manifest["spec"]["scheduler"]["spec"]["containers"]
-    (worker,) = manifest["spec"]["worker"]["spec"]["containers"]
-    made = DaskHosts(3, tmp_path, scheduler["args"], worker["args"])
-    try:
-        status, document, errors = measure(made, tmp_path)
-    finally:
-        made.close()
-    assert document["is_complete"], errors
-    assert [host["name"] for host in document["hosts"]] == list(made.entries)
-    assert status in {0, 1}, errors

@@ -1,6 +1,7 @@
 """The endpoint as a service, with the real command: a socket that is handed over, a log, signals, limits."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
@@ -21,6 +22,7 @@ from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 
 from ..command_line import RATE_LIMIT, wait_for_rows
+from ..json_schemas import check
 
 DEADLINE_S = 40.0
 BRIEF = ("--warmup", "0", "--interval", "100ms", *RATE_LIMIT, "--json")
@@ -58,8 +60,46 @@ def gets_in(address: str, key: str) -> bool:
 
 
 def log_of(answer: Any) -> list[dict[str, Any]]:
-    """Return the log of an endpoint that has ended, each line a document."""
-    return [json.loads(line) for line in answer.err.splitlines()]
+    """Return the log of an endpoint that has ended, each line a document that fits the shipped schema."""
+    return documents_of(answer.err)
+
+
+def documents_of(text: str) -> list[dict[str, Any]]:
+    """Return the lines of a log as documents that fit the shipped schema."""
+    entries = [json.loads(line) for line in text.splitlines()]
+    for entry in entries:
+        check("endpoint-log.schema.json", entry)
+    return entries
+
+
+def test_a_log_file_is_rotated_without_the_loss_of_a_line_and_fits_its_schema(
+    linkgauge: Any, tmp_path: Path
+) -> None:
+    """It is moved away, and SIGHUP begins a new one. Standard error stays empty."""
+    log, old = tmp_path / "endpoint.log", tmp_path / "endpoint.log.1"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(DEADLINE_S)
+        linkgauge.environment["NOTIFY_SOCKET"] = str(tmp_path / "notify")
+        options = ("--bind", "127.0.0.1", "--port", "0", "--json", "--log-json", "--log-file", log)
+        endpoint = linkgauge.start("endpoint", *options)
+        assert manager.recv(100) == b"READY=1"
+        address = f"127.0.0.1:{json.loads(endpoint.stdout.readline())['listening']['port']}"
+        assert linkgauge("run", address, "--seconds", "0.5", *BRIEF).status == 0
+        log.rename(old)
+        reload(endpoint, manager)
+        with socket.create_connection(
+            ("127.0.0.1", int(address.rpartition(":")[2])), timeout=DEADLINE_S
+        ) as stranger:
+            stranger.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                while stranger.recv(4_096):
+                    pass
+        endpoint.terminate()
+        ended = linkgauge.finish(endpoint)
+    assert (ended.status, ended.err) == (0, "")
+    assert [entry["event"] for entry in documents_of(old.read_text())] == ["client", "run_began", "run_ended"]
+    assert [entry["event"] for entry in documents_of(log.read_text())] == ["reloaded", "dropped", "draining"]
 
 
 @pytest.mark.every

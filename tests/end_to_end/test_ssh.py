@@ -130,10 +130,23 @@ def test_a_host_without_a_suitable_python_gets_the_required_version(linkgauge: A
     if found == "none":
         (sshd.bin / "python3").unlink()
     else:
-        sshd.provide("python3", "/bin/sh", "-c", 'test "$1" = -V && echo Python 3.9.2', "python3")
+        script = 'case "$*" in -V) echo Python 3.9.2;; *pass) ;; *) exit 1;; esac'
+        sshd.provide("python3", "/bin/sh", "-c", script, "python3")
     sshd.start()
     words = "no python3" if found == "none" else "its python3 is Python 3.9.2"
     assert_not_run(linkgauge("run", sshd.peer), words, "3.11 or newer")
+
+
+def test_a_python_that_cannot_start_is_reported_with_the_first_line_that_it_prints(
+    linkgauge: Any, sshd: Any
+) -> None:
+    """It is there, so that installing one would not help. Its version may still be printed."""
+    script = r'test "$1" = -V && echo Python 3.12.1 && exit; printf "no \033[31mlibc\nmore\n" >&2; exit 127'
+    sshd.provide("python3", "/bin/sh", "-c", script, "python3")
+    sshd.start()
+    answer = linkgauge("run", sshd.peer)
+    assert_not_run(answer, "its python3 cannot start: no \ufffd[31mlibc; mend it")
+    assert "no python3" not in answer.err
 
 
 def test_the_last_output_of_a_failed_far_end_is_reported_without_control_characters(

@@ -7,12 +7,14 @@ import json
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from linkgauge.engine.results.run_log.journal import Journal
 
+from ..json_schemas import check
 from ..metrics.prometheus_programs import run_prometheus
 from .terminal import CTRL_C, ENTER, LARGE, SMALL, OpenTerminal
 
@@ -56,6 +58,36 @@ def test_sigterm_ends_a_watch_in_order(linkgauge: Any, far_end: str, tmp_path: P
     assert (answer.status, answer.err) == (143, "")
     with Journal(linkgauge.data_dir / "runs.sqlite3", "watch-service") as journal:
         assert json.loads(list(journal.entries())[-1].text)["type"] == "watch_end"
+
+
+def test_a_watch_goes_on_in_a_new_file_when_its_log_was_rotated(
+    linkgauge: Any, far_end: str, tmp_path: Path
+) -> None:
+    """Every event is in one of the two, and nothing is on standard output."""
+    log, old = tmp_path / "watch.log", tmp_path / "watch.log.1"
+    file = write(tmp_path / "service.toml", "one", address=far_end)
+    process = linkgauge.start("watch", file, "--json-stream", "--log-file", log)
+    wait_for_text(log, '"check_end"', process)
+    log.rename(old)
+    process.send_signal(signal.SIGHUP)
+    wait_for_text(log, '"check_end"', process)
+    process.send_signal(signal.SIGTERM)
+    answer = linkgauge.finish(process)
+    assert (answer.status, answer.out, answer.err) == (143, "", "")
+    events = [json.loads(line) for path in (old, log) for line in path.read_text().splitlines()]
+    for event in events:
+        check("watch.schema.json", event)
+    assert events[-1]["type"] == "watch_end"
+    began, ended = (sum(event["type"] == kind for event in events) for kind in ("check_start", "check_end"))
+    assert ended >= 2
+    assert began - ended <= 1
+
+
+def wait_for_text(path: Path, text: str, process: subprocess.Popen[str]) -> None:
+    """Wait until a file that a process writes has a text."""
+    while not (path.exists() and text in path.read_text()):
+        assert process.poll() is None, "the watch ended too soon"
+        time.sleep(0.02)
 
 
 @pytest.mark.every

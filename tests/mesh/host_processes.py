@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 
 DEADLINE_S = 20.0
 _POLL_S = 0.05
+_LISTENING = "0A"
 
 
 async def until(is_true: Callable[[], object]) -> None:
@@ -53,6 +56,27 @@ def children_named(pid: int, name: str) -> set[int]:
     Grandchildren are left out: they have the command line of their parent until they start their own program.
     """
     return {child for child in children_of(pid) if name in command_of(child)}
+
+
+def listening_hosts(pid: int) -> list[str]:
+    """Return the address of each TCP socket on which a process listens, in the namespace of its network."""
+    inodes: set[str] = set()
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # it has been closed
+            inodes.add(path.readlink().name)
+    rows = [
+        line.split()
+        for table in ("tcp", "tcp6")
+        for line in Path(f"/proc/{pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]
+    ]
+    return sorted(_address_of(row[1]) for row in rows if row[3] == _LISTENING and f"socket:[{row[9]}]" in inodes)
+
+
+def _address_of(place: str) -> str:
+    """Return the address in `0100007F:1F90`: words of 32 bits in the order of this machine."""
+    digits = place.partition(":")[0]
+    words = [int(digits[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(digits), 8)]
+    return str(ip_address(b"".join(words)))
 
 
 def holds_text(pid: int, text: str) -> list[str]:

@@ -65,6 +65,12 @@ async def test_a_gateway_that_refuses_them_is_an_error(
         done.set()
 
 
+async def test_a_gateway_whose_name_does_not_resolve_is_reported_by_that_name() -> None:
+    """The resolver's error has a number and no name."""
+    with pytest.raises(OutputError, match=r"^gateway\.invalid does not resolve to an address \("):
+        await push(parse_gateway("http://gateway.invalid"), "/metrics/job/x", b"end", "text/plain")
+
+
 def test_an_address_is_checked_before_anything_runs() -> None:
     """A password in it would appear in the list of processes."""
     assert parse_gateway("http://[2001:db8::7]/push/").authority == "[2001:db8::7]:80"

@@ -65,7 +65,7 @@ def test_a_wrong_option_is_explained(archive: Path, options: tuple[str, ...], pr
 def test_it_has_no_option_that_the_command_lacks(archive: Path) -> None:
     """A user who knows the one knows the other."""
     shown = subprocess.run([BASE_PYTHON, archive, "--help"], capture_output=True, check=True)
-    command = subprocess.run([*MODULE, "endpoint", "--help"], capture_output=True, check=True)
+    command = subprocess.run([*MODULE, "endpoint", "--help-all"], capture_output=True, check=True)
     ours = {word.strip(b"[],") for word in shown.stdout.split() if word.strip(b"[],").startswith(b"--")}
     assert ours - {b"--version"} <= {word.strip(b",") for word in command.stdout.split()}
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
 from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, ResponsivenessTest, Settings
@@ -12,7 +14,7 @@ from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.responsiveness.result import Grade
 from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
-from linkgauge.presets.verdict import LatencyLimit, judge, limit_figures, read_limit
+from linkgauge.presets.verdict import AcceptanceLimits, LatencyLimit, judge, limit_figures, read_limit
 
 from ..engine.results.iperf3_runs import iperf3_run, reported, total
 from ..engine.results.responsiveness_runs import MS, Link, steady
@@ -352,3 +354,26 @@ def test_a_run_that_broke_off_is_not_judged(grade: Grade) -> None:
     verdict = judge(whole, limit=LatencyLimit(None, grade))
     assert verdict.word == "none"
     assert "out 94.1 Mb/s, latency +1" in verdict.text
+
+
+@given(
+    value=st.none() | st.floats(0, 1),
+    most=st.none() | st.floats(0, 1),
+)
+def test_a_figure_is_either_within_a_limit_or_breaks_it_or_is_unknown(
+    value: float | None, most: float | None
+) -> None:
+    """At the limit is within it. Without a limit nothing is asked for."""
+    rise_ns, most_ns = (None if each is None else round(each * 10**9) for each in (value, most))
+    check = AcceptanceLimits(max_loss=most, max_rise_ns=most_ns).check(bit_s=None, loss=value, rise_ns=rise_ns)
+    is_beyond = most is not None and value is not None and value > most
+    assert ("max-loss" in check.broken, "max-loss" in check.unknown) == (
+        is_beyond,
+        most is not None and value is None,
+    )
+    assert ("max-rise" in check.unknown) == ("max-loss" in check.unknown)
+    rate = AcceptanceLimits(min_rate_bit_s=10**6)
+    assert [bool(rate.check(bit_s=bit_s, loss=None, rise_ns=None).broken) for bit_s in (999_999, 1e6)] == [
+        True,
+        False,
+    ]

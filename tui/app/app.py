@@ -14,7 +14,6 @@ from textual.screen import Screen
 
 from ...engine.model.errors import PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ...watch.watch_plan import WatchPlan
 from ..kit.drawing.charset import CharacterFilter, translation_table
 from ..kit.drawing.line_breaks import respect_no_break_spaces
 from ..kit.drawing.redacted_lines import RedactionFilter

@@ -241,6 +241,11 @@ def emit_line(text: str) -> None:
     emit(text + "\n")
 
 
+def emit_redacted_line(text: str) -> None:
+    """Write a line to stdout that has its stand-ins already."""
+    _emit(text + "\n")
+
+
 def emit_json(document: Any) -> None:
     """Write one JSON document to stdout."""
     _emit(json.dumps(REDACTION.document(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
@@ -265,7 +270,7 @@ def emit_lines(lines: Iterable[str]) -> None:
 
 def emit_json_line(document: Any) -> None:
     """Write one JSON document to stdout, on one line."""
-    _emit(json.dumps(REDACTION.document(document), ensure_ascii=False, allow_nan=False) + "\n")
+    emit_redacted_line(json.dumps(REDACTION.document(document), ensure_ascii=False, allow_nan=False))
 
 
 def check_output_file(field: str, path: Path | None, *, force: bool) -> None:

@@ -91,7 +91,7 @@ class JudgedTargetOptions(TargetOptions):
     """The same, for a command that chooses the preset itself if none is named."""
 
     first: str | None = preset_argument(AUTO)
-    preset: str | None = setting_option("preset", TEST, complete=complete_test_preset)
+    preset: str | None = setting_option("preset", TEST, brief="", complete=complete_test_preset)
 
 
 def named_peer(text: str | None) -> str | None:

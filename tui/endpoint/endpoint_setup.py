@@ -94,6 +94,7 @@ class EndpointConfig:
     limits: LimitSources = LimitSources()
     as_json: bool = False
     log_as_json: bool = False
+    log_file: str | None = None
     iperf3: Iperf3Config | None = None
     metrics: PublishingPlan | None = None
     announce: str | None = None

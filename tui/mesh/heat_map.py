@@ -38,6 +38,7 @@ _GROUNDS: Final[dict[CellState, str]] = {
     CellState.WAITING: "$foreground 6%",
     CellState.RUNNING: "$primary",
     CellState.PASS: "$success 24%",
+    CellState.LIMIT: "$error 36%",
     CellState.NO_RESULT: "$foreground 26%",
     CellState.SELF: "$background",
 }
@@ -48,6 +49,7 @@ _INKS: Final[dict[CellState, float]] = {
     CellState.PASS: 0.75,
     CellState.SHORT: 0.95,
     CellState.FAIL: 1.0,
+    CellState.LIMIT: 1.0,
     CellState.NO_RESULT: 1.0,
     CellState.SELF: 0.35,
 }
@@ -337,7 +339,7 @@ class HeatMap(StyledWidget, ScrollView, can_focus=True):
 
     def _ground(self, cell: MeshCell) -> str:
         """Return the colour of a cell: the lower its rate, the deeper."""
-        if cell.percent is None or cell.state is CellState.PASS:
+        if cell.percent is None or cell.state in {CellState.PASS, CellState.LIMIT}:
             return _GROUNDS.get(cell.state, "$background")
         if cell.state is CellState.FAIL:
             return _FAIL_STEPS[_step(cell.percent / FAIL_PERCENT, len(_FAIL_STEPS))]

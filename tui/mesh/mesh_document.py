@@ -12,7 +12,7 @@ from ...mesh.events import CellEnded, CellFailure, HostLost, MeshBegan, MeshEven
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Host, MeshPlan
 from ...mesh.reading.comparison import MeshComparison
-from ...presets.verdict import DEFAULT_PASS_PERCENT
+from ...presets.verdict import DEFAULT_PASS_PERCENT, AcceptanceLimits
 from .mesh_verdict import judge_mesh
 from .mesh_words import comparison_lines, finding_words
 
@@ -36,6 +36,9 @@ CSV_COLUMNS: Final = (
     "lost_percent",
     "isolated_lost_percent",
     "counted",
+    "rise_ms",
+    "isolated_rise_ms",
+    "beyond",
 )
 
 
@@ -61,10 +64,11 @@ def mesh_json(
         "workload": str(base.workload),
         "sessions": base.settings.sessions,
         "duration_s": None if base.duration_ns is None else base.duration_ns / SECOND_NS,
+        "limits": limits_json(plan.limits),
         "verdict": judge_mesh(matrix, findings, pass_percent),
         "is_complete": matrix.is_complete,
         "hosts": [host_json(host) for host in matrix.hosts],
-        "cells": [cell_json(figure) for figure in _in_order(matrix)],
+        "cells": [cell_json(figure, plan.limits) for figure in _in_order(matrix)],
         "findings": [finding_json(finding) for finding in findings],
         "comparison": None if comparison is None else comparison_json(comparison),
     }
@@ -87,8 +91,17 @@ def host_json(host: Host) -> dict[str, Any]:
     return {"name": host.name, "group": host.group, "address": host.address}
 
 
-def cell_json(figure: CellFigure) -> dict[str, Any]:
-    """Return the result of a cell."""
+def limits_json(limits: AcceptanceLimits) -> dict[str, Any]:
+    """Return what every cell must keep."""
+    return {
+        "max_loss_percent": _percent(limits.max_loss),
+        "min_rate_mbit_s": _mbit_s(limits.min_rate_bit_s),
+        "max_rise_ms": _ms(limits.max_rise_ns),
+    }
+
+
+def cell_json(figure: CellFigure, limits: AcceptanceLimits) -> dict[str, Any]:
+    """Return the result of a cell, and the limits that it breaks."""
     return {
         "sender": figure.cell.sender,
         "receiver": figure.cell.receiver,
@@ -101,6 +114,9 @@ def cell_json(figure: CellFigure) -> dict[str, Any]:
         "isolated_run_id": figure.isolated_run_id,
         "lost_percent": _percent(figure.loss),
         "isolated_lost_percent": _percent(figure.isolated_loss),
+        "rise_ms": _ms(figure.rise_ns),
+        "isolated_rise_ms": _ms(figure.isolated_rise_ns),
+        "beyond": list(figure.check(limits).broken),
         "why": figure.why,
         "failure": _failure_json(figure.failure),
         "counted": None if figure.value is None else "isolated" if figure.is_isolated else "first",
@@ -118,6 +134,7 @@ def finding_json(finding: MeshFinding) -> dict[str, Any]:
         "cells": [list(cell) for cell in finding.cells],
         "why": finding.why,
         "failure": _failure_json(finding.failure),
+        "limit": finding.limit,
         "words": finding_words(finding),
     }
 
@@ -135,7 +152,7 @@ def start_line(group: str, began: MeshBegan, done: int) -> dict[str, Any]:
     }
 
 
-def stream_lines(event: MeshEvent, figure: CellFigure | None) -> Iterator[dict[str, Any]]:
+def stream_lines(event: MeshEvent, figure: CellFigure | None, limits: AcceptanceLimits) -> Iterator[dict[str, Any]]:
     """Yield the lines of a stream for an event of a mesh between its first and its last one."""
     match event:
         case HostLost(host, failure):
@@ -143,7 +160,7 @@ def stream_lines(event: MeshEvent, figure: CellFigure | None) -> Iterator[dict[s
         case RoundBegan(number, rounds):
             yield {"type": "mesh_round", "number": number, "rounds": rounds}
         case CellEnded() if figure is not None:
-            yield {"type": "mesh_cell", "is_isolated": event.is_isolated, **cell_json(figure)}
+            yield {"type": "mesh_cell", "is_isolated": event.is_isolated, **cell_json(figure, limits)}
         case _:
             pass
 
@@ -161,10 +178,11 @@ def csv_rows(matrix: MeshMatrix) -> Iterator[list[str]]:
         sender, receiver = figure.cell
         values: dict[str, Any] = {
             "group": matrix.group,
-            **cell_json(figure),
+            **cell_json(figure, matrix.limits),
             "sender_group": groups.get(sender),
             "receiver_group": groups.get(receiver),
         }
+        values["beyond"] = " ".join(values["beyond"])
         failure = figure.failure
         if failure is not None:
             values |= {"failure": failure.code.value, "failed_host": failure.host, "detail": failure.detail}
@@ -187,6 +205,10 @@ def _failure_json(failure: CellFailure | None) -> dict[str, Any] | None:
 
 def _percent(share: float | None) -> float | None:
     return None if share is None else round_known(100 * share)
+
+
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else round_known(ns / 1e6)
 
 
 def _mbit_s(bit_s: float | None) -> float | None:

@@ -15,7 +15,15 @@ from .heat_map import percent_text
 from .map_layout import Density
 from .mesh_state import HostFigures, MeshCell, MeshMap, MeshProgress
 from .mesh_verdict import CellState
-from .mesh_words import beside_words, comparison_lines, counted_words, failure_words, finding_words, lost_words
+from .mesh_words import (
+    beside_words,
+    comparison_lines,
+    counted_words,
+    failure_words,
+    finding_words,
+    lost_words,
+    rise_words,
+)
 
 _MODES: Final = {
     MeshMode.ROUNDS: "pairs in rounds",
@@ -28,6 +36,7 @@ _WORDS: Final[dict[CellState, tuple[str, str]]] = {
     CellState.PASS: ("✓ PASS", f"bold {GOOD}"),
     CellState.SHORT: ("▼ SHORT", f"bold {SHORT}"),
     CellState.FAIL: ("✗ FAIL", f"bold {BAD}"),
+    CellState.LIMIT: ("◆ beyond a limit", f"bold {BAD}"),
     CellState.NO_RESULT: ("! no result", f"bold {BAD}"),
 }
 _SHOWN_PAIRS: Final = 3
@@ -118,6 +127,7 @@ def legend_line(mesh: MeshMap, density: Density) -> Content:
     states = {state for row in mesh.rows for state in (cell.state for cell in row)}
     entries = [
         f"{passes}▼ under {mark}   ✗ under 50",
+        "◆ beyond a limit" if CellState.LIMIT in states else "",
         "! no result" if CellState.NO_RESULT in states else "",
         "● running" if CellState.RUNNING in states else "",
     ]
@@ -152,6 +162,7 @@ def _counts(progress: MeshProgress) -> str:
         text
         for text in (
             f"{numbers.quantity(progress.slow, 'cell')} slow" if progress.slow else "",
+            f"{numbers.count(progress.beyond_limits)} beyond a limit" if progress.beyond_limits else "",
             f"{numbers.count(progress.failed)} without a result" if progress.failed else "",
             f"lost: {lost}" if lost else "",
         )
@@ -166,7 +177,8 @@ def _figure_lines(figure: CellFigure) -> Iterator[Content]:
         expected = f" of {numbers.rate(figure.expected_bit_s)} expected" if figure.expected_bit_s else ""
         lost = f"   {words}" if (words := lost_words(figure.counted_loss)) else ""
         alone = " alone" if figure.is_isolated else ""
-        yield Content.assemble((f"{counted_words(figure)}{alone}", "bold"), expected, lost)
+        rise = rise_words(figure, "   ")
+        yield Content.assemble((f"{counted_words(figure)}{alone}", "bold"), expected, lost, rise)
     if beside := beside_words(figure):
         yield Content.styled(beside, MUTED)
     if figure.why:

@@ -161,7 +161,8 @@ class MeshSession:
     @property
     def matrix(self) -> MeshMatrix:
         """The results so far. It does not change: each call returns the newest."""
-        return MeshMatrix(self.spec.plan.group, self.spec.plan.mode, self._hosts, dict(self._figures))
+        plan = self.spec.plan
+        return MeshMatrix(plan.group, plan.mode, self._hosts, dict(self._figures), plan.limits)
 
     @property
     def findings(self) -> tuple[MeshFinding, ...]:

@@ -95,8 +95,9 @@ class MeshSpec:
         return tuple(replace(host, address=None) for host in self.plan.hosts)
 
     def judging(self, catalog: Catalog) -> Judging:
-        """Return the preset and the pass mark for its cells. Raises UnknownPreset."""
-        return Judging(find_preset(self.plan.preset or None, catalog), self.variant, self.pass_percent)
+        """Return the preset, the pass mark and the limit of latency for its cells. Raises UnknownPreset."""
+        preset = find_preset(self.plan.preset or None, catalog)
+        return Judging(preset, self.variant, self.pass_percent, self.plan.limits.latency)
 
     def begin(self, hosts: tuple[Host, ...]) -> "MeshSpec":
         """Return the mesh of these hosts as each session of it begins. Raises PlanError for too few."""

@@ -8,7 +8,7 @@ from typing import Final
 from ...mesh.events import CellBegan, CellEnded, FailureCode, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import CELL_OVERHEAD_NS, Cell, Host, MeshMode, MeshPlan, cells_of_host
-from ...presets.verdict import DEFAULT_PASS_PERCENT
+from ...presets.verdict import DEFAULT_PASS_PERCENT, NO_LIMITS, AcceptanceLimits
 from ..words.redaction import REDACTION
 from .mesh_verdict import CellScale, CellState
 
@@ -69,6 +69,7 @@ class MeshProgress:
     problem: str | None
     lost: tuple[str, ...]
     findings: int = 0
+    beyond_limits: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -101,6 +102,7 @@ class MeshState:
     mode: MeshMode = MeshMode.ROUNDS
     hosts: tuple[Host, ...] = ()
     figures: dict[Cell, CellFigure] = field(default_factory=dict[Cell, CellFigure])
+    limits: AcceptanceLimits = NO_LIMITS
     findings: tuple[MeshFinding, ...] = ()
     lost: dict[str, HostLost] = field(default_factory=dict[str, HostLost])
     problem: str | None = None
@@ -114,7 +116,7 @@ class MeshState:
         """Take the hosts, the figures and the findings as they are."""
         self.group, self.mode, self.hosts = matrix.group, matrix.mode, matrix.hosts
         REDACTION.learn_hosts(self.hosts)
-        self.figures = dict(matrix.figures)
+        self.figures, self.limits = dict(matrix.figures), matrix.limits
         self.findings = tuple(findings)
 
     def start(self) -> None:
@@ -127,7 +129,7 @@ class MeshState:
             self.figures[figure.cell] = figure
         match event:
             case MeshBegan(plan):
-                self._plan = plan
+                self._plan, self.limits = plan, plan.limits
                 self.group, self.mode, self.hosts = plan.group, plan.mode, plan.hosts
                 REDACTION.learn_hosts(self.hosts)
             case HostLost(host, failure):
@@ -170,7 +172,7 @@ class MeshState:
     @property
     def matrix(self) -> MeshMatrix:
         """The figures so far."""
-        return MeshMatrix(self.group, self.mode, self.hosts, dict(self.figures))
+        return MeshMatrix(self.group, self.mode, self.hosts, dict(self.figures), self.limits)
 
     def map(self) -> MeshMap:
         """Return the matrix as it is drawn."""
@@ -187,10 +189,11 @@ class MeshState:
     def progress(self) -> MeshProgress:
         """Return how far the mesh is."""
         matrix, scale, running = self.matrix, self._scale, self._now.running
-        states = [scale.state(cell) for cell in matrix.figures]
+        states = [scale.rate_state(cell) for cell in matrix.figures]
         return MeshProgress(
             matrix,
             failed=states.count(CellState.NO_RESULT),
+            beyond_limits=sum(scale.state(cell) is CellState.LIMIT for cell in matrix.figures),
             slow=states.count(CellState.SHORT) + states.count(CellState.FAIL),
             left_ns=self._left_ns(matrix.cell_count - len(matrix.figures)),
             round=self._now.round,

@@ -9,7 +9,7 @@ from ...engine.results.rate_and_loss import percent_of
 from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ...mesh.plan import Cell
 from ...mesh.reading.relative_rates import expected_rates
-from ...presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT, rate_word
+from ...presets.verdict import DEFAULT_PASS_PERCENT, FAIL_PERCENT, NO_LIMITS, rate_word
 from ..words import numbers
 
 _WHOLE_FROM: Final = 999.95
@@ -24,6 +24,8 @@ class CellState(Enum):
     NO_RESULT = "!"
     WAITING = "·"
     RUNNING = "●"
+    LIMIT = "◆"
+    """It breaks a limit of the user, whatever its rate."""
     SELF = "╲"
     """A host and itself: there is nothing to measure."""
 
@@ -38,6 +40,7 @@ class CellScale:
     """
 
     def __init__(self, matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> None:
+        self._matrix = matrix
         self._figures: Mapping[Cell, CellFigure] = matrix.figures
         self._pass_percent = pass_percent
         values = [figure.value for figure in matrix.figures.values() if figure.value is not None]
@@ -47,6 +50,11 @@ class CellScale:
         self.has_expected = any(self.is_of_expected(cell) for cell in matrix.figures)
         rates = [rate for figure in matrix.figures.values() if (rate := figure.counted_bit_s) is not None]
         self._rates = numbers.rate_scale(numbers.RateUnit.MBIT, max(rates, default=0.0))
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether the user has set limits for cells."""
+        return self._matrix.limits != NO_LIMITS
 
     @property
     def unit(self) -> str:
@@ -68,7 +76,11 @@ class CellScale:
         return figure is not None and (figure.percent is not None or cell in self._expected)
 
     def state(self, cell: Cell) -> CellState:
-        """Return the state of a cell by its result, whether it runs or not."""
+        """Return the state of a cell by its limits and its rate, whether it runs or not."""
+        return CellState.LIMIT if self._matrix.check_limits(cell).broken else self.rate_state(cell)
+
+    def rate_state(self, cell: Cell) -> CellState:
+        """Return the state of a cell by its rate alone."""
         percent = self.percent(cell)
         if percent is None:
             figure = self._figures.get(cell)
@@ -91,18 +103,19 @@ def judge_mesh(
 ) -> MeshVerdict:
     """Return the verdict of a mesh: the worst of its cells.
 
-    `fail`: a cell is under half of its expected rate. `short`: a cell is under the pass mark or, without an
-    expected rate, slower than the others; losses at the usual rate do not count. `none`: no cell is slow so far,
-    but some are not measured yet.
+    `fail`: a cell is under half of its expected rate, or breaks a limit. `short`: a cell is under the pass mark
+    or, without an expected rate, slower than the others; losses at the usual rate do not count. `none`: no cell is
+    slow so far, but some are not measured yet, or have no figure that a limit asks for.
     """
     scale = CellScale(matrix, pass_percent)
-    states = {scale.state(cell) for cell in matrix.figures if scale.is_of_expected(cell)}
-    if CellState.FAIL in states:
+    checks = [matrix.check_limits(cell) for cell in matrix.figures]
+    states = {scale.rate_state(cell) for cell in matrix.figures if scale.is_of_expected(cell)}
+    if CellState.FAIL in states or any(check.broken for check in checks):
         return "fail"
     slow = [each for each in findings if each.code is not MeshFindingCode.HOST_DOWN and each.lost_percent is None]
     if CellState.SHORT in states or slow:
         return "short"
-    return "pass" if matrix.is_complete else "none"
+    return "pass" if matrix.is_complete and not any(check.unknown for check in checks) else "none"
 
 
 def legend(scale: CellScale, pass_percent: float = DEFAULT_PASS_PERCENT) -> str:
@@ -111,7 +124,10 @@ def legend(scale: CellScale, pass_percent: float = DEFAULT_PASS_PERCENT) -> str:
     marks = {
         CellState.SHORT: f"under {pass_percent:g}{numbers.NBSP}% of {of}",
         CellState.FAIL: f"under {FAIL_PERCENT:g}{numbers.NBSP}%",
+        CellState.LIMIT: "breaks a limit",
         CellState.NO_RESULT: "no result",
         CellState.WAITING: "not measured",
     }
+    if not scale.has_limits:
+        del marks[CellState.LIMIT]
     return "  ".join(f"{mark.value} {words}" for mark, words in marks.items())

@@ -11,12 +11,13 @@ from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
 from ...mesh.plan import CELL_OVERHEAD_NS, Cell, MeshMode
 from ...mesh.reading.comparison import MeshComparison
 from ...presets.diagnosis.finding_words import why_words
-from ...presets.number_text import NBSP
+from ...presets.number_text import NBSP, format_time
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..words import numbers
 from .mesh_verdict import CellScale, CellState
 
 _MAX_FAILURES: Final = 8
+_MAX_PATHS: Final = 3
 _LEAST_SHOWN: Final = 0.001  # of the packets: every link loses less at times
 _FAILURES: Final = {
     FailureCode.HOST_LOST: "lost",
@@ -36,6 +37,7 @@ _FINDINGS: Final = {
     MeshFindingCode.PATH: "{path} {less}, in this direction: path",
     MeshFindingCode.FABRIC: "{where}{cells} {less} while others are measured, but not alone: network",
     MeshFindingCode.ALL: "the usual rate is {less} than expected: network, or the preset is of another link",
+    MeshFindingCode.LIMIT: "{beyond}: {paths}: limit",
     MeshFindingCode.HOST_DOWN: "{host} has no results{failure}",
 }
 
@@ -76,7 +78,14 @@ def figure_words(figure: CellFigure) -> str:
         return failure_words(figure.failure)
     percent = "" if figure.percent is None else f", {numbers.percent(figure.percent)} of expected"
     lost, beside = lost_words(figure.counted_loss), beside_words(figure)
-    return counted_words(figure) + percent + (f", {lost}" if lost else "") + (f"; {beside}" if beside else "")
+    texts = f", {lost}" if lost else "", rise_words(figure, ", "), f"; {beside}" if beside else ""
+    return counted_words(figure) + percent + "".join(texts)
+
+
+def rise_words(figure: CellFigure, before: str) -> str:
+    """Return the rise of latency of a cell behind a text: `, latency +12.3 ms`; "" if it was not measured."""
+    rise_ns = figure.counted_rise_ns
+    return "" if rise_ns is None else f"{before}latency +{format_time(rise_ns / 1_000)}"
 
 
 def counted_words(figure: CellFigure) -> str:
@@ -123,7 +132,11 @@ def comparison_lines(comparison: MeshComparison) -> Iterator[str]:
         yield f"compared with {comparison.before}: {cells}, median {round(comparison.percent, 1) + 0.0:+.1f}{NBSP}%"
     for finding in comparison.slower:
         is_down = finding.code is MeshFindingCode.HOST_DOWN
-        yield _changed(finding) if is_down else f"slower now: {_changed(finding)}"
+        yield (
+            f"{finding.sender} has no results now{_why_down(finding)}"
+            if is_down
+            else f"slower now: {_changed(finding)}"
+        )
     for finding in comparison.faster:
         is_down = finding.code is MeshFindingCode.HOST_DOWN
         yield f"{finding.sender} has results again" if is_down else f"faster now; before: {_changed(finding)}"
@@ -150,10 +163,23 @@ def _what_is_slow(finding: MeshFinding) -> str:
         where=f"{_groups(finding)}: " if has_groups else "",
         cells=numbers.quantity(len(finding.cells), "cell"),
         less=less,
+        beyond=finding.beyond,
+        paths=_paths(finding.cells),
         fewer=less.replace("less", "fewer"),
         lost=numbers.percent(finding.lost_percent),
-        failure="" if finding.failure is None else f": {failure_words(finding.failure)}",
+        failure=_why_down(finding),
     )
+
+
+def _why_down(finding: MeshFinding) -> str:
+    return "" if finding.failure is None else f": {failure_words(finding.failure)}"
+
+
+def _paths(cells: Sequence[Cell]) -> str:
+    """Return cells as text, the first few by name: `db-01 to db-02, db-01 to db-03 and 4 more cells`."""
+    rest = len(cells) - _MAX_PATHS
+    more = f" and {numbers.count(rest)} more" if rest > 0 else ""
+    return ", ".join(map(cell_words, cells[:_MAX_PATHS])) + more
 
 
 def _groups(finding: MeshFinding) -> str:
@@ -170,7 +196,8 @@ def _groups(finding: MeshFinding) -> str:
 def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> str:
     """Return a mesh in one line: the number of cells that are measured and slow, and the median."""
     scale = CellScale(matrix, pass_percent)
-    states = Counter(scale.state(cell) for cell in matrix.figures)
+    states = Counter(scale.rate_state(cell) for cell in matrix.figures)
+    beyond = sum(scale.state(cell) is CellState.LIMIT for cell in matrix.figures)
     measured = states[CellState.PASS] + states[CellState.SHORT] + states[CellState.FAIL]
     slow = states[CellState.SHORT] + states[CellState.FAIL]
     parts = [
@@ -178,6 +205,8 @@ def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
         f"{numbers.count(measured)} of {numbers.quantity(matrix.cell_count, 'cell')} measured",
         f"{numbers.count(slow)} slow",
     ]
+    if beyond:
+        parts.append(f"{numbers.count(beyond)} beyond a limit")
     if states[CellState.NO_RESULT]:
         parts.append(f"{numbers.count(states[CellState.NO_RESULT])} without a result")
     words = numbers.transactions if scale.is_of_transactions else numbers.rate
@@ -193,14 +222,24 @@ def headline(matrix: MeshMatrix, pass_percent: float = DEFAULT_PASS_PERCENT) -> 
 def conclusion_lines(
     matrix: MeshMatrix, findings: Sequence[MeshFinding], pass_percent: float = DEFAULT_PASS_PERCENT
 ) -> list[str]:
-    """Return a line for each finding and failure, or that no host or path stands out."""
-    lines = [*map(finding_words, findings), *failure_lines(matrix, findings)]
+    """Return a line for each finding, failure and undecided limit, or that no host or path stands out."""
+    lines = [*map(finding_words, findings), *failure_lines(matrix, findings), *_undecided_lines(matrix)]
     if lines or not matrix.figures:
         return lines or ["nothing was measured"]
     scale = CellScale(matrix, pass_percent)
-    if any(scale.state(cell) in {CellState.SHORT, CellState.FAIL} for cell in matrix.figures):
+    if any(scale.rate_state(cell) in {CellState.SHORT, CellState.FAIL} for cell in matrix.figures):
         return ["no host and no path is slower than the others by more than chance; single cells are slow"]
     return ["no host and no path is slower than the others"]
+
+
+def _undecided_lines(matrix: MeshMatrix) -> Iterator[str]:
+    """Yield each limit for which cells have no figure, with these cells."""
+    undecided: dict[str, list[Cell]] = {}
+    for cell in sorted(matrix.figures):
+        for name in matrix.check_limits(cell).unknown:
+            undecided.setdefault(name, []).append(cell)
+    for name, cells in undecided.items():
+        yield f"no figure for --{name}: {_paths(cells)}; test longer, such as --seconds 5"
 
 
 def failure_lines(matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> Iterator[str]:

@@ -102,7 +102,7 @@ def load_matrix(log: RunLog | None, spec: MeshSpec) -> MeshMatrix:
     figures |= {} if log is None else _stored_figures(log, plan)
     cells = set(plan.cells)
     figures = {cell: figure for cell, figure in figures.items() if cell in cells}
-    return MeshMatrix(plan.group, plan.mode, plan.hosts, figures)
+    return MeshMatrix(plan.group, plan.mode, plan.hosts, figures, plan.limits)
 
 
 def measured_figures(figures: Iterable[CellFigure]) -> list[CellFigure]:
@@ -133,7 +133,13 @@ def _stored_figures(log: RunLog, plan: MeshPlan) -> dict[Cell, CellFigure]:
 
 def with_isolated(figure: CellFigure, alone: CellFigure) -> CellFigure:
     """Return the result of a cell with its later result alone."""
-    return replace(figure, isolated_bit_s=alone.bit_s, isolated_run_id=alone.run_id, isolated_loss=alone.loss)
+    return replace(
+        figure,
+        isolated_bit_s=alone.bit_s,
+        isolated_run_id=alone.run_id,
+        isolated_loss=alone.loss,
+        isolated_rise_ns=alone.rise_ns,
+    )
 
 
 @dataclass(frozen=True, slots=True)

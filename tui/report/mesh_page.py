@@ -40,6 +40,7 @@ _CLASSES: Final = {
     CellState.PASS: "good",
     CellState.SHORT: "slow",
     CellState.FAIL: "bad",
+    CellState.LIMIT: "bad",
     CellState.NO_RESULT: "absent",
     CellState.WAITING: "waiting",
 }

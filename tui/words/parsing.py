@@ -108,6 +108,11 @@ def rate_bit_s(text: str) -> int:
     return _bit_s(text, "rate")
 
 
+def minimum_rate_bit_s(text: str) -> int:
+    """Parse the lowest rate that is a pass, written like a line rate."""
+    return _bit_s(text, "minimum rate")
+
+
 def _bit_s(text: str, field: str, allowed: str = _RATE_REMEDY) -> int:
     """Parse bits a second. A number without a unit is refused: it is hardly ever meant. So is a B for bytes."""
     match = _match(_RATE, text, field, allowed)
@@ -135,10 +140,19 @@ def datagram_bytes(text: str) -> int | None:
 
 def loss_goal_ppm(text: str) -> int:
     """Parse the share of datagrams that may be lost, in percent: `0`, `0.1`, `0.1%`; return it in a million."""
+    return _loss_ppm(text, "loss goal")
+
+
+def loss_limit(text: str) -> float:
+    """Parse the largest lost share that is a pass, in percent as `loss_goal_ppm`; return it as 0 to 1."""
+    return _loss_ppm(text, "maximum loss") / 1_000_000
+
+
+def _loss_ppm(text: str, field: str) -> int:
     match = _NUMBER.fullmatch(text.strip())
     ppm = None if match is None else Decimal(match[1]) * 10_000
     if ppm is None or not 0 <= ppm <= 1_000_000 or ppm != int(ppm):
-        raise PlanError("loss goal", repr(text), "give 0 to 100 percent, such as 0 or 0.1%")
+        raise PlanError(field, repr(text), "give 0 to 100 percent, such as 0 or 0.1%")
     return int(ppm)
 
 

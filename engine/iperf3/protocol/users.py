@@ -125,7 +125,7 @@ class UserList:
         expected = self._users.get(name, "0" * 64)
         is_user = hmac.compare_digest(expected, _hash(name, password)) and name in self._users
         if match is None:
-            raise _refuse("its token cannot be decrypted with this key")
+            raise _refuse(f"its token cannot be decrypted with this key{self._old_padding_hint()}")
         if not is_user:
             raise _refuse(f"unknown user or wrong password: {make_printable(name.decode('utf-8', 'replace'))}")
         if made_s < self.not_before_s:
@@ -134,6 +134,11 @@ class UserList:
             raise _refuse(f"its token is {now_s - made_s:.0f} s old: compare the clocks of both hosts")
         self._use(encrypted, made_s, now_s)
         return make_printable(name.decode("utf-8", "replace"))
+
+    def _old_padding_hint(self) -> str:
+        if len(self._paddings) > 1:
+            return ""
+        return "; a client before iperf3 3.17 needs --iperf3-pkcs1 here, for its PKCS #1 padding"
 
     def _use(self, encrypted: bytes, made_s: int, now_s: float) -> None:
         """Accept a token once; its digest stays until the token is too old."""

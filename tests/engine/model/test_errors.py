@@ -82,7 +82,10 @@ def test_an_unknown_preset_comes_with_the_nearest_ones() -> None:
         (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('', 5999)"), "connection refused"),
         (OSError(errno.ENODEV, "No such device"), "no such device"),
         (OSError("the name has no address"), "the name has no address"),
-        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
+        (
+            socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"),
+            "a name does not resolve to an address (temporary failure in name resolution)",
+        ),
         (ConnectionResetError(), "connection lost"),
         (OSError(), "unknown error"),
     ],

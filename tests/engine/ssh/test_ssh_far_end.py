@@ -12,6 +12,7 @@ from linkgauge.engine.model.errors import PeerError, PeerUnreachable
 from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer, SshSettings
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.ssh.login import SSH_COMMAND_VARIABLE
 from linkgauge.engine.ssh.ssh_far_end import open_ssh_far_end
 
 from ..conftest import RATE_BIT_S
@@ -71,15 +72,22 @@ async def test_a_login_with_endless_output_is_abandoned(tmp_path: Path) -> None:
                 pytest.fail("it cannot be up")
 
 
+@pytest.mark.parametrize("word", ["later", "engine", "ready"])
 async def test_a_far_end_that_gains_time_line_by_line_is_abandoned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
-    """It has the deadline of the start once, whatever it says meanwhile."""
+    """It has the deadline of the start once, whatever it says or asks for meanwhile."""
     monkeypatch.setattr("linkgauge.engine.ssh.ssh_far_end.STARTUP_DEADLINE_S", 0.5)
-    peer = carrier(tmp_path, "while echo linkgauge-far later; do sleep 0.1; done")
+    program = tmp_path / "hostile"
+    program.write_text(
+        '#!/bin/sh\ncase " $* " in *" -G "*) echo hostname 127.0.0.1; exit;; esac\n'
+        f"cat <&0 >/dev/null &\nwhile echo linkgauge-far {word}; do sleep 0.1; done\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv(SSH_COMMAND_VARIABLE, str(program))
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(PeerUnreachable, match="did not come up in time"):
-            async with open_ssh_far_end(peer):
+            async with open_ssh_far_end(Peer("db-02", ssh=SshSettings())):
                 pytest.fail("it cannot be up")
 
 

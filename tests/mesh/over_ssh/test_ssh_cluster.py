@@ -17,6 +17,7 @@ from linkgauge.mesh.over_ssh.ssh_cluster import start_processes, start_ssh_clust
 from linkgauge.mesh.plan import Host, MeshPlan
 
 from ...end_to_end.conftest import Sshd
+from ..host_processes import command_of, listening_hosts
 
 SHORT = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s=10**7)
 
@@ -33,7 +34,7 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)
     lines = [f"Host db-{n}\n  HostName 127.0.0.6{n}\n" for n in (1, 2)]
-    lines += [f"Host db-*\n  Port {sshd.port}\n  User root\n  IdentityFile {folder / 'key'}\n"]
+    lines += [f"Host db-* 127.0.0.61\n  Port {sshd.port}\n  User root\n  IdentityFile {folder / 'key'}\n"]
     lines += [f"  UserKnownHostsFile {folder / 'known_hosts'}\n"]
     (home / ".ssh" / "config").write_text("".join(lines))
     monkeypatch.setenv("HOME", str(home))
@@ -42,13 +43,29 @@ def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
     sshd.stop()
 
 
+def listening_there(sshd: Sshd) -> dict[str, list[str]]:
+    """Return the addresses on which the processes of a server's sessions listen, by their program."""
+    found: dict[str, list[str]] = {}
+    for pid in sshd.processes():
+        program = command_of(pid).partition(" -m linkgauge.mesh.")[2].split(" ")[0].rpartition(".")[2]
+        if addresses := listening_hosts(pid):
+            found[program] = sorted(found.get(program, []) + addresses)
+    return found
+
+
 async def test_a_mesh_runs_on_hosts_that_ssh_reaches_and_leaves_nothing_there(sshd: Sshd) -> None:
     """A host that does not exist is lost with the reason, and the others go on."""
     hosts = (Host("db-1", "rack-1"), Host("no-such-host.invalid"), Host("db-2", "rack-2"))
     async with start_ssh_cluster(hosts, remote_python=sys.executable) as cluster:
         assert set(cluster.hosts) == {Host("db-1", "rack-1", "127.0.0.61"), Host("db-2", "rack-2", "127.0.0.62")}
         async with open_mesh(MeshPlan("mesh-test", hosts, SHORT), cluster) as mesh:
+            listening = listening_there(sshd)
             events = [event async for event in mesh]
+    # The scheduler runs beside the first worker. Nothing of Dask serves HTTP: that would have no login.
+    assert listening == {
+        "dask_process": ["127.0.0.61", "127.0.0.61", "127.0.0.62"],
+        "host_endpoint": ["127.0.0.61", "127.0.0.62"],
+    }
     (lost,) = [event for event in events if isinstance(event, HostLost)]
     assert (lost.host, lost.failure.code) == ("no-such-host.invalid", FailureCode.UNREACHABLE)
     assert [event.failure for event in events if isinstance(event, CellEnded)] == [None, None]
@@ -107,13 +124,16 @@ async def test_strangers_are_refused_and_the_key_is_in_no_command_line(sshd: Ssh
 
 
 @pytest.mark.every
-async def test_a_second_name_of_a_host_costs_that_name_only(sshd: Sshd) -> None:
+async def test_a_second_name_of_a_host_costs_that_name_only_and_its_address_is_named_once(sshd: Sshd) -> None:
     """Each interface takes part once."""
-    hosts = (Host("db-1"), Host("db-2"), Host("root@db-1"))
+    hosts = (Host("db-1"), Host("db-2"), Host("root@db-1"), Host("127.0.0.61"))
     async with start_processes(hosts, sys.executable) as (_, found, lost):
         assert [host.name for host in found] == ["db-1", "db-2"]
         reasons = [(each.host, each.failure.detail) for each in lost]
-    assert reasons == [("root@db-1", "it is the same host as db-1: both have the address 127.0.0.61")]
+    assert reasons == [
+        ("root@db-1", "it is the same host as db-1: both have the address 127.0.0.61"),
+        ("127.0.0.61", "it is the same host as db-1"),
+    ]
     sshd.wait_until_gone()
 
 

@@ -171,7 +171,7 @@ def test_presets_show_as_json_is_a_single_preset(cli: Cli) -> None:
         (["run", "loopback", "--max-seconds", "5"], "--until-ci"),
         (["run", "loopback", "--pass-mark", "101"], "--pass-mark"),
         (["endpoint", "--ui"], "--ui needs a terminal"),
-        (["endpoint", "--ui", "--log-json"], "neither --json nor --log-json"),
+        (["endpoint", "--ui", "--log-json"], "neither --json nor --log-json nor --log-file"),
         (["run", "loopback", "--congestion", "a b"], "congestion"),
         (["run", "loopback", "--preset", "nope"], "presets list"),
         (["run", "localhost:0"], "1 to 65535"),

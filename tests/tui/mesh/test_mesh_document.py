@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode
 from linkgauge.mesh.plan import Cell
-from linkgauge.mesh.reading import compare_meshes
+from linkgauge.mesh.reading import compare_meshes, find_faults
 from linkgauge.presets.number_text import NBSP
+from linkgauge.presets.verdict import AcceptanceLimits
 from linkgauge.tui.mesh.mesh_document import CSV_COLUMNS, csv_rows, mesh_json
 from linkgauge.tui.mesh.mesh_verdict import judge_mesh
-from linkgauge.tui.mesh.mesh_words import comparison_lines, headline
+from linkgauge.tui.mesh.mesh_words import comparison_lines, conclusion_lines, headline
 
 from ...json_schemas import check
 from ..scripted_mesh import FINDING, GOOD_BIT_S, LOST, PLAN, SLOW_BIT_S, UNREACHABLE, full_figures, matrix
@@ -75,7 +76,7 @@ def test_the_document_says_what_has_changed_since_an_earlier_mesh() -> None:
         figures={c: CellFigure(c, failure=LOST) if "db-02" in c else each for c, each in before.figures.items()},
     )
     assert list(comparison_lines(compare_meshes(before, down)))[1:] == [
-        "db-02 has no results: lost: its worker has gone"
+        "db-02 has no results now: lost: its worker has gone"
     ]
     assert list(comparison_lines(compare_meshes(down, before)))[1:] == ["db-02 has results again"]
 
@@ -109,6 +110,31 @@ def test_a_mesh_is_as_good_as_its_worst_cell(
     assert missing == ("none" if verdict == "pass" else verdict)
 
 
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [
+        (AcceptanceLimits(max_loss=0.01), "pass"),
+        (AcceptanceLimits(max_loss=0.001), "fail"),
+        (AcceptanceLimits(min_rate_bit_s=25 * 10**9), "fail"),
+        (AcceptanceLimits(max_rise_ns=10**6), "none"),
+        (AcceptanceLimits(max_loss=0.001, max_rise_ns=10**6), "fail"),
+    ],
+)
+def test_a_limit_decides_beside_the_rates(limits: AcceptanceLimits, verdict: str) -> None:
+    """Every cell has its rate and some loss. Without the figure that a limit asks for, there is no verdict."""
+    lossy = [replace(figure, loss=0.005) for figure in full_figures()]
+    limited = replace(matrix(lossy), limits=limits)
+    found = find_faults(limited)
+    assert judge_mesh(limited, found) == verdict
+    broken = {name for figure in lossy for name in figure.check(limits).broken}
+    assert {finding.limit for finding in found} == broken
+    has_line = any(line.startswith("no figure for --max-rise: ") for line in conclusion_lines(limited, found))
+    assert has_line == (limits.max_rise_ns is not None)
+    row = dict(zip(*list(csv_rows(limited))[:2], strict=True))
+    assert row["beyond"] == " ".join(sorted(broken))
+    check("mesh.schema.json", mesh_json(replace(PLAN, limits=limits), limited, found))
+
+
 def test_rows_have_the_groups_of_both_hosts_and_the_reason_of_a_failure() -> None:
     """An empty field is unknown."""
     header, slow, failed = csv_rows(matrix([FAILED, ALONE]))
@@ -136,6 +162,6 @@ def test_a_cell_that_a_test_alone_clears_does_not_fail_the_mesh() -> None:
     assert ", 0 slow, " in headline(cleared).replace("\u00a0", " ")
     header, first, *_ = csv_rows(cleared)
     row = dict(zip(header, first, strict=True))
-    assert (header[-1], row["counted"]) == ("counted", "isolated")
+    assert row["counted"] == "isolated"
     cell = mesh_json(PLAN, cleared, [])["cells"][0]
     assert float(row["percent_of_expected"]) == cell["percent_of_expected"] > 90

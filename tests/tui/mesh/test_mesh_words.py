@@ -167,7 +167,7 @@ def test_a_comparison_names_each_cause_that_is_new_or_gone() -> None:
     lines = list(comparison_lines(MeshComparison("m-1", "m-2", (), None, (down, slow), (down, slow))))
     assert [line.replace("\u00a0", " ") for line in lines] == [
         "compared with m-1: 0 cells",
-        "db-03 has no results: lost: its worker has gone",
+        "db-03 has no results now: lost: its worker has gone",
         "slower now: db-07 sends 50 % less to all others: host",
         "db-03 has results again",
         "faster now; before: db-07 sends 50 % less to all others: host",

@@ -66,7 +66,13 @@ class EndpointOptions:
         brief="Announce it on this LAN by this name.",
         metavar="NAME",
     )
-    log_json: bool = flag(_ENDPOINT, "Log one JSON object a line, on stderr.")
+    log_json: bool = flag(_ENDPOINT, "Log one JSON object a line.")
+    log_file: Path | None = option(
+        _ENDPOINT,
+        "Append the log to this file; SIGHUP opens it again, after a rotation.",
+        metavar="FILE",
+        shown="stderr",
+    )
 
     def to_config(
         self,
@@ -95,6 +101,7 @@ class EndpointOptions:
             limits=limits,
             as_json=as_json,
             log_as_json=self.log_json,
+            log_file=None if self.log_file is None else str(self.log_file.absolute()),
             iperf3=iperf3,
             metrics=metrics,
             announce=self.announce,
@@ -219,8 +226,8 @@ def _serve_without_screen(config: "EndpointConfig") -> NoReturn:
 
 
 def _serve_on_screen(config: "EndpointConfig") -> int:
-    if config.as_json or config.log_as_json:
-        raise UsageError("--ui needs the whole terminal; give neither --json nor --log-json with it")
+    if config.as_json or config.log_as_json or config.log_file is not None:
+        raise UsageError("--ui needs the whole terminal; give neither --json nor --log-json nor --log-file with it")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError("--ui needs a terminal; without one: linkgauge endpoint")
     from ..output import keep_log_off_screen

@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
 from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload
+from ....engine.results.responsiveness.plan import with_responsiveness
 from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...words import parsing
 from ..click_extension import argument, group, option
+from ..latency_options import LatencyOptions
 from ..options import LinkOptions, SeriesOutputOptions, headless_flag
 from ..output import keep_log_off_screen, print_stderr
 from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....presets.catalog import Catalog
+    from ....presets.verdict import AcceptanceLimits
     from ....presets.wire import Variant
     from ...mesh.mesh_spec import EmulatedHosts, MeshSpec
 
 _HOSTS: Final = "Hosts"
 _RUNS: Final = "Each test"
+_LIMITS: Final = "Limits of every test"
 _ORDER: Final = "Order"
 _WORKLOADS: Final = ("stream", "udp", "rr")
 _SCHEDULER: Final = re.compile(r"(tcp|tls)://\S+:\d{1,5}", re.ASCII)
@@ -148,6 +152,52 @@ class HostOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitOptions:
+    """What every test of a mesh must keep, whatever rate its link should have."""
+
+    max_loss: str | None = option(
+        _LIMITS,
+        "Largest lost share that is a pass, in percent: segments sent again, or datagrams.",
+        metavar="PERCENT",
+    )
+    min_rate: str | None = option(_LIMITS, "Lowest goodput that is a pass: 100M, 2.5G.", metavar="RATE")
+    max_rise: str | None = option(
+        _LIMITS,
+        "Largest rise of latency under load that is a pass, in milliseconds; each test then measures it.",
+        metavar="MS",
+    )
+
+    def to_limits(self, workload: Workload) -> "AcceptanceLimits":
+        """Return the limits. Raises PlanError, or UsageError for one that the workload has no figure for."""
+        from ....presets.verdict import AcceptanceLimits
+
+        for name, given in (("--max-loss", self.max_loss), ("--min-rate", self.min_rate)):
+            if given is not None and workload is Workload.RR:
+                raise UsageError(f"{name} is for streams and datagrams; leave it out, or --workload rr")
+        self._latency.check_workload(workload)
+        latency = self._latency.limit()
+        return AcceptanceLimits(
+            None if self.max_loss is None else parsing.loss_limit(self.max_loss),
+            None if self.min_rate is None else parsing.minimum_rate_bit_s(self.min_rate),
+            None if latency is None else latency.max_rise_ns,
+        )
+
+    def apply_to(self, plan: Plan) -> Plan:
+        """Return a plan that measures latency under load too, if it is to be judged."""
+        return plan if self.max_rise is None else with_responsiveness(plan)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same options as words of a command line."""
+        given = {"--max-loss": self.max_loss, "--min-rate": self.min_rate, "--max-rise": self.max_rise}
+        return [word for name, value in given.items() if value is not None for word in (name, value)]
+
+    @property
+    def _latency(self) -> LatencyOptions:
+        return LatencyOptions(self.max_rise, None)
+
+
+@dataclass(frozen=True, slots=True)
 class MeshOptions:
     """What a mesh measures, and in which order."""
 
@@ -199,6 +249,7 @@ class MeshOptions:
         _ORDER, "Seed of the order of pairs; the same seed gives the same order.", default=1, metavar="N", shown=""
     )
     link: LinkOptions = group(LinkOptions)
+    limits: LimitOptions = group(LimitOptions)
 
     def to_spec(self, catalog: "Catalog", hosts: tuple[Host, ...], source: HostOptions) -> "MeshSpec":
         """Return the mesh to measure. Raises PlanError, UsageError or UnknownPreset for a wrong value."""
@@ -214,9 +265,10 @@ class MeshOptions:
         duration_ns = parsing.duration_ns(self.seconds)
         if duration_ns is None:
             raise PlanError("duration", "none", "each test of a mesh needs an end; give seconds such as 3")
-        base = self._base(catalog, preset, variant, duration_ns)
+        limits = self.limits.to_limits(self.workload)
+        base = self.limits.apply_to(self._base(catalog, preset, variant, duration_ns))
         return MeshSpec(
-            MeshPlan(new_mesh_name(), hosts, base, self.mode, self.seed, preset, source.port),
+            MeshPlan(new_mesh_name(), hosts, base, self.mode, self.seed, preset, source.port, limits),
             source.scheduler,
             source.remote_python,
             variant,
@@ -240,7 +292,8 @@ class MeshOptions:
     def arguments(self) -> list[str]:
         """The same options as words of a command line, without the preset."""
         words = ["--seconds", self.seconds, "--workload", str(self.workload), "--sessions", self.sessions]
-        words += [*self.link.arguments, *([] if self.rate is None else ["--rate", self.rate])]
+        words += [] if self.rate is None else ["--rate", self.rate]
+        words += [*self.link.arguments, *self.limits.arguments]
         return [] if not self.has_changes else [*words, "--mode", self.mode.value, "--seed", str(self.seed)]
 
     @property

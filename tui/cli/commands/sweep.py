@@ -61,12 +61,6 @@ class SweepOptions:
     seconds: str = option(
         _RUNS, "Duration of each run.", "-t", brief="Duration of each run. [3]", default="3", metavar="TIME"
     )
-    preset: str | None = option(
-        _RUNS,
-        "Compare with this preset, or with auto.",
-        brief="Compare with this preset, or with auto.",
-        metavar="ID",
-    )
     congestion: str | None = congestion_option(_RUNS)
     mode: Mode | None = option(_RUNS, "How payload moves.")
     resume: str | None = option(

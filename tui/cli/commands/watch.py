@@ -125,6 +125,12 @@ class WatchCommandOptions:
     )
     headless: bool = headless_flag()
     json_stream: bool = flag(OUTPUT, "Print a JSON line for each event.", brief="Print a JSON line for each event.")
+    log_file: Path | None = option(
+        OUTPUT,
+        "Append the lines of --headless or --json-stream to this file; SIGHUP opens it again, after a rotation.",
+        metavar="FILE",
+        shown="stdout",
+    )
     redact: bool = redact_flag()
 
 
@@ -152,6 +158,8 @@ def watch(options: WatchCommandOptions) -> int:
         raise UsageError("a file says how its peers are tested; give no such options with it")
     else:
         file = Path(named)
+    if options.log_file is not None and not (options.headless or options.json_stream or options.once):
+        raise UsageError("--log-file takes lines, not a screen; give --headless or --json-stream, too")
     is_screen = not (options.headless or options.json_stream or options.once) and has_screen()
     if is_screen:
         from ...app.look import read_look
@@ -159,7 +167,8 @@ def watch(options: WatchCommandOptions) -> int:
         read_look()  # before anything is started
         keep_log_off_screen()
         end_with_server()
-    outputs = (options.once, options.json_stream, is_screen, publishing, options.follow)
+    log_file = None if options.log_file is None else str(options.log_file.absolute())
+    outputs = (options.once, options.json_stream, is_screen, publishing, options.follow, log_file)
     return run_watch(WatchJob(watched, catalog, file, *outputs))
 
 

@@ -15,7 +15,12 @@ from ...mesh.mesh_verdict import CellScale, CellState, legend
 from ...mesh.mesh_words import conclusion_lines, headline
 from ...words import numbers
 
-_STYLES: Final = {CellState.SHORT: "yellow", CellState.FAIL: "bold red", CellState.NO_RESULT: "bold red"}
+_STYLES: Final = {
+    CellState.SHORT: "yellow",
+    CellState.FAIL: "bold red",
+    CellState.LIMIT: "bold red",
+    CellState.NO_RESULT: "bold red",
+}
 _LONGEST_NAME: Final = 24
 _MARGIN: Final = 5  # the number of a row, and spaces
 

@@ -38,6 +38,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--deny", action="append", default=[], metavar="NETWORK", help="refuse this network")
     parser.add_argument("--show-limits", action="store_true", help="print all limits and exit")
     parser.add_argument("--log-json", action="store_true", help="log one JSON object a line")
+    parser.add_argument("--log-file", metavar="FILE", help="append the log to this file; SIGHUP opens it again")
     parser.add_argument("--json", "-J", action="store_true", help="print JSON")
     parser.add_argument("--version", action="version", version=f"linkgauge {__version__}")
     return parser
@@ -58,6 +59,7 @@ def _to_config(options: Namespace) -> EndpointConfig:
         limits=LimitSources(options.limits, tuple(options.limit), tuple(options.allow), tuple(options.deny)),
         as_json=options.json,
         log_as_json=options.log_json,
+        log_file=options.log_file,
         is_exclusive=options.exclusive,
     )
 

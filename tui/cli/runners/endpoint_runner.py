@@ -14,12 +14,13 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from ....engine.control.tls import format_fingerprint
 from ....engine.far.listener import notify_systemd
-from ....engine.far.status import LogEntry, LogSink, LogValue
+from ....engine.far.status import LogEntry, LogValue
 from ....engine.host.debug_log import configure_debug_log
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError
@@ -37,6 +38,7 @@ from ...endpoint.endpoint_setup import (
 )
 from ...endpoint.key_file import saved_key
 from ...words import numbers
+from ...words.redaction import REDACTION
 from ..output import (
     emit_json,
     emit_json_line,
@@ -47,7 +49,13 @@ from ..output import (
     print_stderr,
     write_in_background,
 )
+from ..service_log import Priority, ServiceLog
 from ..termination import handle_signals
+
+_PRIORITIES: Final = {
+    **dict.fromkeys(("not_accepted", "not_reloaded", "no_udp", "open", "left_out"), Priority.WARNING),
+    **dict.fromkeys(("dropped", "refused", "udp_dropped", "metrics"), Priority.NOTICE),
+}
 
 
 def exec_endpoint(config: EndpointConfig) -> NoReturn:
@@ -94,14 +102,17 @@ class _SignalReceiver:
 
 def serve_until_stopped(config: EndpointConfig) -> int:
     """Serve clients until a signal ends it. The first line on stdout states the address."""
-    log = _json_log if config.log_as_json else _print_log
-    setup = prepare_endpoint(config, log)
-    with setup.listener:
-        run(_serve(config, setup, log))
+    log = _EndpointLog(as_json=config.log_as_json, path=config.log_file)
+    try:
+        setup = prepare_endpoint(config, log.add)
+        with setup.listener:
+            run(_serve(config, setup, log))
+    finally:
+        log.close()
     return 0
 
 
-async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> None:
+async def _serve(config: EndpointConfig, setup: EndpointSetup, log: "_EndpointLog") -> None:
     with contextlib.ExitStack() as stack:
         key_file = None
         if setup.new_key is not None and not _has_private_output(as_json=config.as_json):
@@ -109,11 +120,14 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: LogSink) -> 
         await _serve_clients(config, setup, log, key_file)
 
 
-async def _serve_clients(config: EndpointConfig, setup: EndpointSetup, log: LogSink, key_file: Path | None) -> None:
-    manager = os.environ.pop("NOTIFY_SOCKET", None)
+async def _serve_clients(
+    config: EndpointConfig, setup: EndpointSetup, service_log: "_EndpointLog", key_file: Path | None
+) -> None:
+    manager, log = os.environ.pop("NOTIFY_SOCKET", None), service_log.add
     async with open_endpoint(config, setup, log) as (endpoint, metrics_url):
 
         def reload_files() -> None:
+            service_log.reopen()
             reload(config, setup, endpoint, log)
             notify_systemd("READY=1", manager)
 
@@ -176,9 +190,25 @@ def _announce(
         emit_line(f"New key, shown only once. On the other host:\n  {setup.near_command()}")
 
 
-def _print_log(line: str) -> None:
-    """Write a log line for the user to stderr, with the local time."""
-    log_stderr_line(f"{_local_time()} {numbers.sanitize(log_text(line))}", _lost_lines)
+class _EndpointLog:
+    """The log of an endpoint: lines for the user with the local time, or JSON objects with UTC."""
+
+    def __init__(self, *, as_json: bool, path: str | None) -> None:
+        """Open the log; raise OutputError if the file cannot be written."""
+        loss_text = _lost_json_lines if as_json else _lost_lines
+        self._as_json = as_json
+        self._log = ServiceLog(sys.stderr, partial(log_stderr_line, loss_text=loss_text), loss_text, path)
+        self.reopen, self.close = self._log.reopen, self._log.close
+
+    def add(self, line: str) -> None:
+        """Write a line of the log."""
+        event, facts = (line.event, line.fields) if isinstance(line, LogEntry) else ("said", {"text": line})
+        if self._as_json:
+            text = _json_entry(event, facts)
+        else:
+            time = "" if self._log.is_journal else f"{_local_time()} "
+            text = f"{time}{numbers.sanitize(log_text(line))}"
+        self._log.add(REDACTION.text(text), _PRIORITIES.get(event, Priority.INFO))
 
 
 def _lost_lines(count: int) -> str:
@@ -187,12 +217,6 @@ def _lost_lines(count: int) -> str:
 
 def _local_time() -> str:
     return f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}"
-
-
-def _json_log(line: str) -> None:
-    """Write a log line to stderr as one JSON object, with the time."""
-    event, facts = (line.event, line.fields) if isinstance(line, LogEntry) else ("said", {"text": line})
-    log_stderr_line(_json_entry(event, facts), _lost_json_lines)
 
 
 def _lost_json_lines(count: int) -> str:

@@ -161,7 +161,7 @@ class _Progress:
             if isinstance(event, MeshBegan):
                 done = sum(figure.value is not None for figure in session.matrix.figures.values())
                 emit_json_line(start_line(session.matrix.group, event, done))
-            for line in stream_lines(event, update.figure):
+            for line in stream_lines(event, update.figure, session.spec.plan.limits):
                 emit_json_line(line)
         self._done += isinstance(event, CellEnded) and self._done < self._cells  # further ones are measured again
         for line in self._lines(update):

@@ -1,8 +1,10 @@
 """A watch from its plan to its end: its events as lines, as JSON lines or on a screen, its metrics, its signals."""
 
 import asyncio
+import json
 import signal
 import socket
+import sys
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -10,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError, RunLogError
@@ -23,9 +25,11 @@ from ...session.storage import open_data_dir, open_run_list
 from ...watch.running.followed_watch import FollowedWatch, follow_watch
 from ...watch.running.watch_file import read_watch_file
 from ...watch.running.watch_session import WatchSession, open_watch
-from ...watch.watch_words import event_words
+from ...watch.watch_words import event_tone, event_words
 from ...words.numbers import sanitize
-from ..output import emit_json_line, emit_line, print_stderr, write_in_background
+from ...words.redaction import REDACTION
+from ..output import emit_redacted_line, print_stderr, write_in_background
+from ..service_log import Priority, ServiceLog
 from ..termination import INCOMPLETE, PASS, exit_status, handle_signals, signal_exit_status
 from .recording import error_lines
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
 
 Watch = WatchSession | FollowedWatch
+_PRIORITIES: Final = {"bad": Priority.ERROR, "warning": Priority.WARNING, "change": Priority.NOTICE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,8 @@ class WatchJob:
     """A watch and its outputs.
 
     `file` is read again at SIGHUP, or by a key of the screen; None for a watch of the command line. `publishing`
-    is the destination of the metrics, or None. With `is_followed` it shows the watch of another process.
+    is the destination of the metrics, or None. With `is_followed` it shows the watch of another process. Without a
+    screen, its lines go to `log_file`, or to stdout if that is None.
     """
 
     plan: WatchPlan
@@ -52,13 +58,28 @@ class WatchJob:
     has_screen: bool = False
     publishing: "PublishingPlan | None" = None
     is_followed: bool = False
+    log_file: str | None = None
 
 
 def run_watch(job: WatchJob) -> int:
     """Carry out a watch until a signal ends it, or each peer was tested once; return the exit status."""
     write_in_background()
-    with error_lines(as_json_stream=job.as_json_stream), _open_log(job) as log:
-        return run(_watch(job, log))
+    with error_lines(as_json_stream=job.as_json_stream), _open_output(job) as output, _open_log(job) as log:
+        return run(_watch(job, log, output))
+
+
+@contextmanager
+def _open_output(job: WatchJob) -> Generator[ServiceLog]:
+    """Open the destination of the lines; raise OutputError if the file cannot be written."""
+    output = ServiceLog(sys.stdout, emit_redacted_line, _lost_lines, job.log_file)
+    try:
+        yield output
+    finally:
+        output.close()
+
+
+def _lost_lines(count: int) -> str:
+    return json.dumps({"type": "lines_lost", "lines": count})
 
 
 @contextmanager
@@ -83,12 +104,14 @@ def _open_log(job: WatchJob) -> Generator[RunLog]:
 class _Signals:
     """What signals do to a watch, also while its journal is read.
 
-    SIGHUP reads the file again; on a screen it means that the terminal has gone, and ends the watch.
+    SIGHUP reads the file again and reopens that of the log; on a screen it means that the terminal has gone, and
+    ends the watch.
     """
 
-    def __init__(self, job: WatchJob) -> None:
+    def __init__(self, job: WatchJob, output: ServiceLog) -> None:
         self.ended_by: signal.Signals | None = None
         self._job = job
+        self._output = output
         self._session: Watch | None = None
         self._is_reload_due = False
         self._task = asyncio.current_task()
@@ -101,7 +124,9 @@ class _Signals:
 
     def receive(self, number: signal.Signals) -> None:
         """Take a signal."""
-        if number is signal.SIGHUP and self._job.file is not None and not self._job.has_screen:
+        has_files = self._job.file is not None or self._job.log_file is not None
+        if number is signal.SIGHUP and has_files and not self._job.has_screen:
+            self._output.reopen()
             self._reload()
             return
         self.ended_by = self.ended_by or number
@@ -117,12 +142,12 @@ class _Signals:
             _reload(self._job, self._job.file, self._session)
 
 
-async def _watch(job: WatchJob, log: RunLog) -> int:
+async def _watch(job: WatchJob, log: RunLog, output: ServiceLog) -> int:
     """Return the exit status: the signal's if one ended the watch, with `--once` the worst verdict's."""
-    signals = _Signals(job)
+    signals = _Signals(job, output)
     try:
         with handle_signals(signals.receive):
-            worst = await _carry_out(job, log, signals)
+            worst = await _carry_out(job, log, signals, output)
     except asyncio.CancelledError:
         if signals.ended_by is None:
             raise
@@ -132,12 +157,12 @@ async def _watch(job: WatchJob, log: RunLog) -> int:
     return worst if job.is_once else PASS
 
 
-async def _carry_out(job: WatchJob, log: RunLog, signals: _Signals) -> int:
+async def _carry_out(job: WatchJob, log: RunLog, signals: _Signals, output: ServiceLog) -> int:
     """Return the exit status of the worst verdict."""
     if job.is_followed:
         async with follow_watch(job.plan, log=log) as followed:
             signals.attach(followed)
-            return await _show(job, followed, log, signals)
+            return await _show(job, followed, log, signals, output)
     async with (
         open_watch(job.plan, log=log, catalog=job.catalog, once=job.is_once) as session,
         publish_watch(job.publishing, session) as url,
@@ -145,25 +170,27 @@ async def _carry_out(job: WatchJob, log: RunLog, signals: _Signals) -> int:
         signals.attach(session)
         if url is not None and not job.has_screen:
             print_stderr(f"metrics: {url}")
-        return await _show(job, session, log, signals)
+        return await _show(job, session, log, signals, output)
 
 
-async def _show(job: WatchJob, session: Watch, log: RunLog, signals: _Signals) -> int:
+async def _show(job: WatchJob, session: Watch, log: RunLog, signals: _Signals, output: ServiceLog) -> int:
     """Show a watch until its end; return the exit status of the worst verdict."""
     if job.has_screen:
         await _show_screen(job, session, log, signals)
         return PASS
-    return await _print_lines(job, session)
+    return await _print_lines(job, session, output)
 
 
-async def _print_lines(job: WatchJob, session: Watch) -> int:
+async def _print_lines(job: WatchJob, session: Watch, output: ServiceLog) -> int:
     worst = PASS
     async for event in session:
         if job.as_json_stream:
-            emit_json_line(event_line(event))
+            text = json.dumps(REDACTION.document(event_line(event)), ensure_ascii=False, allow_nan=False)
         else:  # with its time, UTC as in the history
             at = datetime.fromtimestamp(event.at_s, UTC)
-            emit_line(sanitize(f"{at:%Y-%m-%d %H:%M:%S}  {event_words(event, session.plan)}"))
+            time_text = "" if output.is_journal else f"{at:%Y-%m-%d %H:%M:%S}  "
+            text = REDACTION.text(sanitize(f"{time_text}{event_words(event, session.plan)}"))
+        output.add(text, _PRIORITIES.get(event_tone(event), Priority.INFO))
         if isinstance(event, CheckEnded) and event.decides:
             worst = max(worst, exit_status(event.result.word))
         elif isinstance(event, CheckSkipped):

@@ -181,7 +181,7 @@ async def post(
         except InvalidKeyError as error:
             return f"webhook: {error}"
         except (OSError, ValueError, HTTPException) as error:
-            why = make_printable(str(getattr(error, "reason", "") or error))[:_MOST_OUTPUT] or "no answer in time"
+            why = _explain(error, host)[:_MOST_OUTPUT]
             if isinstance(error, ValueError):
                 return f"webhook: {host} refused it: {why}"
         else:
@@ -192,6 +192,14 @@ async def post(
             report(f"webhook: {host} did not take it, and is tried again: {why}")
         await asyncio.sleep(pause_s)
     return None
+
+
+def _explain(error: Exception, host: str | None) -> str:
+    """Return why a POST failed; urllib wraps the error of the system."""
+    reason = getattr(error, "reason", None) or error
+    if isinstance(reason, OSError) and reason.errno is not None:
+        return explain_os_error(reason, host or "")
+    return make_printable(str(reason)) or "no answer in time"
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

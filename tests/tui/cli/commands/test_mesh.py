@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,11 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["db-01", "db-02", "--workload", "udp", "--preset", "none"], "--rate"),
         (["db-01", "db-02", "--port", "70000"], "1 to 65535"),
         (["db-01", "db-02", "--seconds", "none"], "needs an end"),
+        (["db-01", "db-02", "--max-loss", "some"], "--max-loss 'some' is invalid; give 0 to 100 percent"),
+        (["db-01", "db-02", "--min-rate", "80"], "--min-rate '80' is invalid; give"),
+        (["db-01", "db-02", "--min-rate", "1G", "--workload", "rr"], "leave it out, or --workload rr"),
+        (["db-01", "db-02", "--max-rise", "5", "--workload", "udp"], "leave it out, or --workload udp"),
+        (["--resume", "mesh", "--max-loss", "1"], "its own hosts and settings"),
         (["db-01", "db-02", "--preset", "nope"], "presets list"),
         (["db-01", "db-02", "--preset", "none", "--mtu", "1400"], "they need a preset"),
         (["--resume", "mesh", "--line-rate", "1G"], "its own hosts and settings"),
@@ -141,9 +147,9 @@ def script(monkeypatch: pytest.MonkeyPatch, mesh: ScriptedMesh) -> list[MeshSpec
     @asynccontextmanager
     async def open_session(spec: MeshSpec, catalog: Catalog, log: RunLog | None) -> AsyncGenerator[MeshSession]:
         asked.append(spec)
-        begun = MeshSpec(PLAN, has_rechecks_left=True)
+        begun = MeshSpec(replace(PLAN, limits=spec.plan.limits), has_rechecks_left=True)
         done = measured_figures(load_matrix(log, begun).figures.values())
-        session = MeshSession(mesh, begun, CellRecorder(PLAN, Judging(catalog), log), earlier=done)
+        session = MeshSession(mesh, begun, CellRecorder(begun.plan, Judging(catalog), log), earlier=done)
         yield session
         save_mesh(session.spec.with_failures(session.matrix.figures))
 
@@ -178,6 +184,31 @@ def test_a_mesh_is_printed_as_a_map_with_its_rows_and_its_page(
     assert f"linkgauge mesh --resume {PLAN.group}" in errors
     assert len(list(csv.reader(rows.read_text(encoding="utf-8").splitlines()))) == 7
     assert "15.0" in page.read_text(encoding="utf-8")
+
+
+def test_a_cell_that_breaks_a_limit_is_named_everywhere_and_makes_the_status_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its rate is as expected, and another cell has no result, which alone would make it 3."""
+    page, hosts = tmp_path / "page.html", ["db-01", "db-02", "db-03"]
+    asked = script(monkeypatch, ScriptedMesh(all_events(Cell("db-03", "db-02"))))
+    assert (
+        run_command_line(["mesh", *hosts, "--min-rate", "23.6G", "--max-rise", "5ms", "--report", str(page)]) == 1
+    )
+    assert asked[0].plan.base.responsiveness is not None
+    out = " ".join(capsys.readouterr().out.split())
+    words = "less than 23.6 Gb/s: db-01 to db-02, db-01 to db-03, db-02 to db-01 and 2 more: limit"
+    assert words in out
+    assert "23.5◆" in out
+    assert ", 0 slow, 5 beyond a limit, 1 without a result" in out
+    assert words in page.read_text(encoding="utf-8").replace("\u00a0", " ")
+    script(monkeypatch, ScriptedMesh(all_events(Cell("db-03", "db-02"))))
+    assert run_command_line(["mesh", *hosts, "--min-rate", "23.6G", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    check("mesh.schema.json", document)
+    assert document["limits"]["min_rate_mbit_s"] == 23_600
+    assert [cell["beyond"] for cell in document["cells"]] == [["min-rate"]] * 5 + [[]]
+    assert document["findings"][-1]["limit"] == "min-rate"
 
 
 def test_each_line_of_a_stream_and_the_document_are_as_their_schemas_say(

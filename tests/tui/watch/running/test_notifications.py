@@ -209,6 +209,17 @@ async def test_an_answer_that_is_not_http_is_a_problem_in_words(monkeypatch: pyt
     assert "220 mail.example ESMTP" in problem
 
 
+async def test_a_webhook_whose_name_does_not_resolve_is_reported_by_that_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The resolver's error has a number and no name."""
+    monkeypatch.setattr(notifications, "_PAUSES_S", ())
+    problem = await post("http://hooks.invalid/news", b"{}", print)
+    assert problem is not None
+    assert "hooks.invalid does not resolve to an address (" in problem
+    assert "Errno" not in problem
+
+
 async def test_a_webhook_that_is_away_is_told_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the first failure is reported."""
     monkeypatch.setattr(notifications, "_PAUSES_S", (0.2,) * 20)
