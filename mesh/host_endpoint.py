@@ -89,7 +89,9 @@ async def serve_while_renewed(bind: str, port: int, lease_s: float) -> None:
 
         watching = asyncio.create_task(watch())
         try:
-            await serve_endpoint(bind, port, stop=stop, key=key, on_listening=lambda place: _answer(port=place[1]))
+            await serve_endpoint(
+                bind, port, stop=stop, keys=[key], on_listening=lambda place: _answer(port=place[1])
+            )
         finally:
             watching.cancel()
 

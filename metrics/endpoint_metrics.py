@@ -27,7 +27,8 @@ class EndpointMetrics:
         yield Reading(families.RUNS, len(runs))
         yield Reading(families.PENDING, status.pending)
         yield Reading(families.DRAINING, status.is_closed)
-        yield Reading(families.ADMITTED, totals.clients)
+        for name in dict.fromkeys(("", *status.key_names)):
+            yield Reading(families.ADMITTED, totals.clients_by_key.get(name, 0), (name,))
         for reason in Reason:
             yield Reading(families.ENDED_RUNS, totals.runs.get(reason, 0), (reason,))
         yield Reading(families.PROBES, totals.probes)

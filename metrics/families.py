@@ -2,7 +2,8 @@
 
 Names and units follow Prometheus' conventions (prometheus.io/docs/practices/naming): base units, so that a rate is
 in bytes a second, as in node_exporter, and shares are ratios. Multiply by 8 for bits. No label has a value that a
-stranger chooses: client addresses would make as many series as there are clients.
+stranger chooses: client addresses would make as many series as there are clients. The names of
+keys are an endpoint's own, 64 at most.
 """
 
 from dataclasses import dataclass
@@ -137,7 +138,12 @@ PENDING: Final = Family(
 DRAINING: Final = Family(
     "linkgauge_endpoint_draining", "1 while the endpoint waits for its last tests and admits no client, else 0."
 )
-ADMITTED: Final = Family("linkgauge_endpoint_admitted_clients_total", "Clients that were admitted.", (), "counter")
+ADMITTED: Final = Family(
+    "linkgauge_endpoint_admitted_clients_total",
+    "Clients that were admitted, by the name of the key that they proved; empty without a name.",
+    ("key",),
+    "counter",
+)
 ENDED_RUNS: Final = Family(
     "linkgauge_endpoint_ended_runs_total", "Tests that have ended, by the reason.", ("reason",), "counter"
 )

@@ -69,19 +69,24 @@ def _main_page(command: Any) -> str:
 
 def _command_page(name: str, command: Any, root: Any) -> str:
     lines = [*_head(f"{PROGRAM}-{name}", _first_line(command).rstrip("."))]
-    subcommands = _commands(command) if hasattr(command, "commands") else []
     context = command.make_context(name, [], parent=root, resilient_parsing=True)
+    subcommands = list(_descendants(command, context))
     lines += [".SH SYNOPSIS", *_synopsis(command, context)]
-    for child, subcommand in subcommands:
-        lines += [
-            ".br",
-            *_synopsis(subcommand, subcommand.make_context(child, [], context, resilient_parsing=True)),
-        ]
+    for _, subcommand, own in subcommands:
+        lines += [".br", *_synopsis(subcommand, own)]
     lines += [".SH DESCRIPTION", *_prose(command.help), *_parameters(command)]
-    for child, subcommand in subcommands:
-        lines += [f".SH {PROGRAM.upper()} {name.upper()} {child.upper()}", *_prose(subcommand.help)]
+    for path, subcommand, _ in subcommands:
+        lines += [f".SH {path.upper()}", *_prose(subcommand.help)]
         lines += [line.replace(".SH", ".SS", 1) for line in _parameters(subcommand)]
     return _page([*lines, ".SH SEE ALSO", rf"\fB{PROGRAM}\fR(1)"])
+
+
+def _descendants(command: Any, context: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the path, the command and the context of each command below another."""
+    for child, subcommand in _commands(command) if hasattr(command, "commands") else []:
+        own = subcommand.make_context(child, [], context, resilient_parsing=True)
+        yield own.command_path, subcommand, own
+        yield from _descendants(subcommand, own)
 
 
 def _synopsis(command: Any, context: Any) -> list[str]:

@@ -31,6 +31,9 @@ _SCRIPTS: Final = ("postinst", "prerm", "postrm")
 _SHEBANG: Final = b"#!/usr/bin/python3\n"  # Debian's, whatever PATH says
 _COMMAND: Final = "/usr/local/bin/linkgauge endpoint", f"/usr/bin/{_NAME}"
 _SYNOPSIS: Final = r"\fBlinkgauge endpoint\fR", r"\fBlinkgauge\-endpoint\fR"
+# The program has none of the commands below `linkgauge endpoint`.
+_BELOW: Final = re.compile(r" \[key \.\.\.\]|^\.br\n\\fBlinkgauge endpoint key.*\n", re.MULTILINE)
+_OF_BELOW: Final = ".SH LINKGAUGE ENDPOINT"
 _OPTION: Final = re.compile(r"--[a-z-]+")
 _SECTION: Final = re.compile(r"(?=^\.SH )", re.MULTILINE)
 _PARAGRAPH: Final = re.compile(r"(?=^\.TP\n)", re.MULTILINE)
@@ -116,7 +119,9 @@ def _manual_page(program: Path) -> str:
     known = set(_OPTION.findall(shown))
     page = (_PACKAGING / "man" / f"{_NAME}.1").read_text(encoding="utf-8")
     kept: list[str] = []
-    for section in _SECTION.split(page.replace(*_SYNOPSIS)):
+    for section in _SECTION.split(_BELOW.sub("", page).replace(*_SYNOPSIS)):
+        if section.startswith(_OF_BELOW):
+            continue
         text, *options = _PARAGRAPH.split(section)
         own = [each for each in options if known.intersection(_described(each))]
         if text.startswith(".SH SEE ALSO"):

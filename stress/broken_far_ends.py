@@ -160,7 +160,8 @@ async def broken_far_end(case: Case, key: SharedKey, certificate: Certificate) -
     planned = Break(case.state.kind, case.damage, case.state.after_bytes)
     async with open_breaking_relay(listener.getsockname(), End.NEAR, planned) as relay:
         before_send.set(relay.watch(case.state, End.FAR))
-        async with far_endpoint.Endpoint(listener, key=own_key, certificate=own_certificate):
+        own_keys = None if own_key is None else [own_key]
+        async with far_endpoint.Endpoint(listener, keys=own_keys, certificate=own_certificate):
             fingerprint = certificate.fingerprint if has_tls else None
             yield Peer("127.0.0.1", relay.port, Access(own_key, fingerprint=fingerprint))
         if not relay.has_broken.is_set():

@@ -20,7 +20,8 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.shared_key import NO_ACCESS
 from linkgauge.engine.results.run_log import SORT_COLUMNS, RunLog, RunQuery
 from linkgauge.presets import catalog
-from linkgauge.tui.session.credentials import parse_pasted_key, parse_pasted_peer, read_key_file, with_access
+from linkgauge.tui.session.credentials import parse_pasted_key, parse_pasted_peer, with_access
+from linkgauge.tui.session.named_keys import read_named_keys
 from linkgauge.tui.session.settings_file import FILE_NAME, read_settings
 from linkgauge.tui.session.stored_run import load_stored_run
 from linkgauge.tui.watch.running.watch_file import read_watch_file
@@ -60,7 +61,7 @@ def _keys_file(data: bytes) -> str:
 
 
 def _key_file(data: bytes) -> str:
-    read_key_file(_file("key", data))
+    read_named_keys(_file("key", data))
     return "a key"
 
 

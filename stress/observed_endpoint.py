@@ -91,7 +91,7 @@ def observed_endpoint(loop: str, *, is_keyed: bool, has_tls: bool) -> Generator[
                 raise RuntimeError(f"the endpoint said on stderr:\n{errors[-2_000:]}")
 
 
-async def _serve(key: SharedKey | None, certificate: Certificate | None) -> None:
+async def _serve(keys: list[SharedKey] | None, certificate: Certificate | None) -> None:
     log: list[str] = []
 
     def note(entry: Any) -> None:
@@ -101,7 +101,9 @@ async def _serve(key: SharedKey | None, certificate: Certificate | None) -> None
     transport, _protocol = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
     )
-    async with Endpoint(listen("127.0.0.1", 0), note, key=key, limits=LIMITS, certificate=certificate) as endpoint:
+    async with Endpoint(
+        listen("127.0.0.1", 0), note, keys=keys, limits=LIMITS, certificate=certificate
+    ) as endpoint:
         print(endpoint.address[1], flush=True)
         while await reader.readline():
             print(json.dumps({"held": held_by(endpoint), "log": log}), flush=True)
@@ -114,10 +116,10 @@ def main() -> None:
     loop, *files = sys.argv[1:]
     # Unbuffered: what is buffered here would be missing in the loop's pipe.
     first = os.read(0, 4_096).decode().strip()
-    key = SharedKey(first) if first else None
+    keys = [SharedKey(first)] if first else None
     certificate = Certificate.load(*map(Path, files)) if files else None
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        runner.run(_serve(key, certificate))
+        runner.run(_serve(keys, certificate))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from ..protocol.preamble import (
 )
 from ..protocol.state_machine import ControlStateMachine
 from .connection import limit_messages
-from .key_proof import GetKey, KeyCheck
+from .key_proof import GetKeys, KeyCheck
 
 TLS_HANDSHAKE_RECORD: Final = b"\x16"  # the first byte of a TLS connection (RFC 8446, section 5.1)
 _GREETING: Final = encode_preamble(CONTROL_KIND)
@@ -64,7 +64,7 @@ class Identification:
 
     __slots__ = (
         "_accepts_control",
-        "_get_key",
+        "_get_keys",
         "_has_tls",
         "_limits",
         "_opening",
@@ -74,10 +74,10 @@ class Identification:
     )
 
     def __init__(
-        self, sock: socket.socket, get_key: GetKey, limits: Limits, *, has_tls: bool, accepts_control: bool
+        self, sock: socket.socket, get_keys: GetKeys, limits: Limits, *, has_tls: bool, accepts_control: bool
     ) -> None:
         self._sock = sock
-        self._get_key = get_key
+        self._get_keys = get_keys
         self._limits = limits
         self._has_tls = has_tls
         self._accepts_control = accepts_control
@@ -140,7 +140,7 @@ class Identification:
         machine = ControlStateMachine(End.FAR)
         limit_messages(machine, self._limits)
         machine.receive_data(self._opening)
-        self._proving = ProvedControl(machine, KeyCheck(machine, self._get_key))
+        self._proving = ProvedControl(machine, KeyCheck(machine, self._get_keys))
         return None
 
     def _fill(self, count: int) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, RemoteProtocolError
@@ -15,14 +15,15 @@ from ..model.shared_key import (
     AuthContext,
     SharedKey,
     constant_time_equal,
+    find_proved,
 )
 from ..protocol.messages import Challenge, Hello, Message, Proof, Refuse, Welcome
 from ..protocol.state_machine import ControlStateMachine
 from .connection import ControlConnection
 
 M = TypeVar("M", bound=Message)
-GetKey = Callable[[], SharedKey | None]
-"""Returns the key in force at the moment of the call; None if everybody is served."""
+GetKeys = Callable[[], Sequence[SharedKey] | None]
+"""Returns the keys in force at the moment of the call; None if everybody is served."""
 
 _GIVE_KEY: Final = f"set {KEY_VARIABLE} to the key that the endpoint printed, or give --key-file FILE"
 _log = logging.getLogger(__name__)
@@ -59,13 +60,15 @@ def require(kind: type[M], message: Message, peer: Peer) -> M:
 class KeyCheck:
     """The far end's check of a near end's key, without I/O: give `take` the near end's first messages.
 
-    The answers are queued in the state machine. `welcome` is set once the near end may go on: send it then.
+    The answers are queued in the state machine. `welcome` is set once the near end may go on: send it then. `key`
+    is the one of the endpoint's keys that it proved, None if it needed none.
     """
 
-    __slots__ = ("_binding", "_hello", "_machine", "get_key", "welcome")
+    __slots__ = ("_binding", "_hello", "_machine", "get_keys", "key", "welcome")
 
-    def __init__(self, machine: ControlStateMachine, get_key: GetKey, channel_binding: bytes = b"") -> None:
-        self.get_key = get_key
+    def __init__(self, machine: ControlStateMachine, get_keys: GetKeys, channel_binding: bytes = b"") -> None:
+        self.get_keys = get_keys
+        self.key: SharedKey | None = None
         self.welcome: Welcome | None = None
         self._machine = machine
         self._binding = channel_binding
@@ -75,7 +78,7 @@ class KeyCheck:
         """Take the near end's next message; raise RemoteProtocolError if its key is wrong, behind a refusal."""
         if isinstance(message, Hello):
             self._hello = message
-            if self.get_key() is None:
+            if self.get_keys() is None:
                 self.welcome = Welcome()
             else:
                 self._answer(Challenge(secrets.token_hex(NONCE_BYTES)))
@@ -87,12 +90,13 @@ class KeyCheck:
     def _check(self, proof: bytes) -> Welcome:
         """Return the answer to a valid proof, which has this end's own proof."""
         conversation = AuthContext(self._machine.transcript, self._binding)
-        key = self.get_key()  # the one in force now: a client may take its time
-        is_proved = key is not None and constant_time_equal(key.prove(NEAR_ROLE, conversation), proof)
-        if key is None or not self._hello.nonce or not is_proved:
+        keys = self.get_keys() or ()  # those in force now: a client may take its time
+        key = find_proved(keys, NEAR_ROLE, conversation, proof)
+        if key is None or not self._hello.nonce:
             _log.debug("a client has another key")
             self._answer(Refuse("this endpoint has another key", "key"))
             raise RemoteProtocolError("wrong key")
+        self.key = key
         self._machine.authenticate_frames(key.derive_shared_secret(conversation))
         return Welcome(key.prove(FAR_ROLE, conversation).hex())
 

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import errno
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -84,10 +84,10 @@ async def serve_client(
             if isinstance(error, RequestDeclined):
                 is_address = isinstance(error, AddressRefused)
                 control.try_send(Refuse(str(error), "limit") if is_address else refusal_of(error))
-            log(rejection(address, error))
+            log(rejection(address, error, service.key_name))
         except MemoryError:
             control.try_send(Refuse("the remote host is out of memory"))
-            log(LogEntry("dropped", "rejected: out of memory", client=address))
+            log(LogEntry("dropped", "rejected: out of memory", client=address, key=service.key_name))
         finally:
             await control.aclose()
 
@@ -101,7 +101,11 @@ class _ClientService:
     context: ServiceContext
     check: KeyCheck
     stack: contextlib.ExitStack
-    key: SharedKey | None = None
+
+    @property
+    def key_name(self) -> str | None:
+        """The name of the key that the client proved; None without a name."""
+        return None if self.check.key is None else self.check.key.name or None
 
     async def serve(self, on_admitted: Callable[[], None]) -> None:
         """Serve the client from its handshake to the end of its run; raise LinkgaugeError otherwise."""
@@ -109,10 +113,11 @@ class _ClientService:
         clients: list[AdmittedClient] = []
 
         def admit() -> None:
-            self.key = self.check.get_key()
-            clients.append(self.stack.enter_context(admission.admit(self.address or "", time.monotonic_ns())))
+            client = self.stack.enter_context(admission.admit(self.address or "", time.monotonic_ns()))
+            client.key_name = self.key_name
+            clients.append(client)
             on_admitted()
-            self.context.log(LogEntry("admitted", "admitted", client=self.address))
+            self.context.log(LogEntry("admitted", "admitted", client=self.address, key=self.key_name))
 
         if self.address is not None:
             admission.check_address(self.address)
@@ -160,12 +165,12 @@ class _ClientService:
     def _check_plan(self, plan: Plan) -> None:
         """Raise RequestDeclined for a plan that the client may not have, now.
 
-        Key and lists may have changed while it waited, with its plan or for its turn.
+        Keys and lists may have changed while it waited, with its plan or for its turn.
         """
         admission = self.context.admission
         if self.address is not None:
             admission.check_address(self.address)
-        _check_same_key(self.key, self.check.get_key())
+        _check_key_counts(self.check.key, self.check.get_keys())
         admission.check_plan(plan, admission.carried_bit_s)
 
 
@@ -212,9 +217,9 @@ def _check_alive(control: ControlConnection) -> None:
         raise SilentPeer(f"nothing received for {silent_ns / SECOND_NS:.0f} s")
 
 
-def _check_same_key(proved: SharedKey | None, current: SharedKey | None) -> None:
-    """Raise RequestDeclined if the endpoint's key is not the one that the client proved."""
-    if current is not None and (proved is None or proved.reveal() != current.reveal()):
+def _check_key_counts(proved: SharedKey | None, current: Sequence[SharedKey] | None) -> None:
+    """Raise RequestDeclined if the key that the client proved is not one of the endpoint's any more."""
+    if current is not None and (proved is None or proved.reveal() not in {key.reveal() for key in current}):
         raise RequestDeclined("its key has changed since you connected; connect again with the new key")
 
 
@@ -242,14 +247,14 @@ async def carry_out(
     Meanwhile it is the client's run. Afterwards its bytes count as an ended run's, and its counters are not read
     any more. A run that ends in order without payload was a probe. Call this within the block of the run's pool.
     """
-    address = client.address or None
+    address, key = client.address or None, client.key_name
 
     def log_beginning() -> None:
         software, facts = "", {"hostname": client.hostname}
         if client.software is not None:
             software, facts = f": {client.software}", further
-        log(LogEntry("client", f"connected{software}", client=address, **facts))
-        log(LogEntry("run_began", f"started: {what}", client=address, **further))
+        log(LogEntry("client", f"connected{software}", client=address, key=key, **facts))
+        log(LogEntry("run_began", f"started: {what}", client=address, key=key, **further))
 
     client.run = run
     run.on_start = log_beginning
@@ -260,22 +265,21 @@ async def carry_out(
         client.run = None
         run.on_start = None
     if not run.has_started and end.reason in {Reason.STOPPED, Reason.COMPLETED}:
-        log(LogEntry("probe", "probed", client=address))
+        log(LogEntry("probe", "probed", client=address, key=key))
         return end
     if not run.has_started:
         log_beginning()
-    log(_end_entry(end, run, address, **further))
+    log(_end_entry(end, run, client=address, key=key, **further))
     return end
 
 
-def _end_entry(end: RunEnd, run: BaseFarRun, address: str | None, **further: LogValue) -> LogEntry:
+def _end_entry(end: RunEnd, run: BaseFarRun, **further: LogValue) -> LogEntry:
     """Return the log entry of a run's end: its text is the reason, its fields have the figures."""
     status = run.get_status()
     text = {Reason.COMPLETED: "finished", Reason.STOPPED: "stopped"}.get(end.reason, f"INTERRUPTED: {end.detail}")
     return LogEntry(
         "run_ended",
         text,
-        client=address,
         reason=end.reason,
         bytes=run.pool.counters.total_bytes(),
         received_bytes=status.received_bytes,

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Self
 
 from ..control.accepted_connection import Identification, Identity, ProvedControl, encode_refusal, refuse
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 class Endpoint:
     """Serves clients on a listening socket while its `async with` block lasts.
 
-    `admission.limits`, `key` and `certificate` may be replaced at any time; they apply to later clients. Set
+    `admission.limits`, `keys` and `certificate` may be replaced at any time; they apply to later clients. Set
     `admission.turns.is_exclusive` for one test at a time, those of an `Iperf3Service` included.
     """
 
@@ -58,7 +58,7 @@ class Endpoint:
         listener: socket.socket,
         log: LogSink = discard_log,
         *,
-        key: SharedKey | None = None,
+        keys: Sequence[SharedKey] | None = None,
         limits: Limits | None = None,
         certificate: Certificate | None = None,
         mode_chooser: ModeChooser | None = None,
@@ -68,14 +68,14 @@ class Endpoint:
         Args:
             listener: the listening socket, which the endpoint closes at its end.
             log: receives the entries of the event log.
-            key: the key that clients must prove; None serves everybody.
+            keys: the keys of which clients must prove one; None serves everybody.
             limits: the limits for clients and runs; None takes the defaults.
             certificate: the certificate for TLS; None serves without TLS.
             mode_chooser: chooses how this host sends if a plan names no mode; None copies.
         """
         self.admission = Admission(limits)
         self.mode_chooser = mode_chooser
-        self.key = key
+        self.keys = keys
         self._listener = listener
         self.certificate = certificate
         self._event_log = EventLog(log)
@@ -140,6 +140,7 @@ class Endpoint:
             self.admission.limits,
             self.admission.is_closed,
             self._event_log.counts.read(),
+            tuple(dict.fromkeys(key.name for key in self.keys or ())),
         )
 
     def total_bytes(self) -> int:
@@ -178,7 +179,7 @@ class Endpoint:
         if identification is None:
             identification = connection.identification = Identification(
                 connection.sock,
-                lambda: self.key,
+                lambda: self.keys,
                 self.admission.limits,
                 has_tls=self.certificate is not None,
                 accepts_control=self.accepts_control,
@@ -238,7 +239,7 @@ class Endpoint:
         machine = ControlStateMachine(End.FAR)
         limit_messages(machine, self.admission.limits)
         await self._connect(connection, machine, certificate)
-        return KeyCheck(machine, lambda: self.key, certificate.fingerprint)
+        return KeyCheck(machine, lambda: self.keys, certificate.fingerprint)
 
     async def _connect(
         self, connection: UnprovedConnection, machine: ControlStateMachine, certificate: Certificate | None = None
@@ -255,7 +256,7 @@ async def serve_endpoint(
     port: int = DEFAULT_PORT,
     *,
     stop: asyncio.Event,
-    key: SharedKey | None = None,
+    keys: Sequence[SharedKey] | None = None,
     limits: Limits | None = None,
     on_listening: Callable[[tuple[str, int]], None] = lambda _: None,
 ) -> None:
@@ -265,13 +266,13 @@ async def serve_endpoint(
         bind: the address to listen on; None listens on all addresses of both families.
         port: the TCP port; 0 takes a free one.
         stop: ends the endpoint once it is set.
-        key: the key that clients must prove; None serves everybody.
+        keys: the keys of which clients must prove one; None serves everybody.
         limits: the limits for clients and runs; None takes the defaults.
         on_listening: called with the address and port once the endpoint listens.
 
     Raises:
         EndpointError: the address cannot be listened on.
     """
-    async with Endpoint(listen(bind, port), key=key, limits=limits, mode_chooser=ModeChooser()) as endpoint:
+    async with Endpoint(listen(bind, port), keys=keys, limits=limits, mode_chooser=ModeChooser()) as endpoint:
         on_listening(endpoint.address)
         await stop.wait()

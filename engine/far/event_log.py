@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 class EventCounts:
     """Counts the entries of an endpoint's log, each rejection of a stranger included.
 
-    The keys are words of this program, never of a client, so there are a few dozen.
+    The keys are words of this program or names in the endpoint's key file, never of a client: a few dozen.
     """
 
     def __init__(self) -> None:
@@ -36,6 +36,7 @@ class EventCounts:
         self._runs: Counter[str] = Counter()
         self._rejections: Counter[str] = Counter()
         self._bytes: Counter[str] = Counter()
+        self._clients: Counter[str] = Counter()  # admitted, by the names of their keys
 
     def count_entry(self, entry: LogEntry) -> None:
         """Count an entry."""
@@ -44,6 +45,8 @@ class EventCounts:
         if entry.event in _REJECTIONS:
             unlimited = "declined" if entry.event == "refused" else entry.event
             self._rejections[str(fields.get("limit") or unlimited)] += 1
+        elif entry.event == "admitted":
+            self._clients[str(fields.get("key") or "")] += 1
         elif entry.event == "run_ended":
             self._runs[str(fields["reason"])] += 1
             for name in ("received_bytes", "sent_bytes"):
@@ -58,6 +61,7 @@ class EventCounts:
             dict(self._rejections),
             **self._bytes,
             probes=self._events["probe"],
+            clients_by_key=dict(self._clients),
         )
 
 

@@ -61,7 +61,7 @@ async def serve_until_stdin_ends(bind: str = "127.0.0.1", *, has_key: bool = Fal
         sys.stdout.flush()
 
     async with open_standard_input() as reader:
-        key = SharedKey((await reader.readline()).decode().strip()) if has_key else None
+        keys = [SharedKey((await reader.readline()).decode().strip())] if has_key else None
 
         async def watch() -> None:
             await reader.read()
@@ -69,7 +69,14 @@ async def serve_until_stdin_ends(bind: str = "127.0.0.1", *, has_key: bool = Fal
 
         watching = asyncio.create_task(watch())
         try:
-            await serve_endpoint(bind, 0, stop=stop, key=key, limits=Limits.widest(), on_listening=announce)
+            await serve_endpoint(
+                bind,
+                0,
+                stop=stop,
+                keys=keys,
+                limits=Limits.widest(),
+                on_listening=announce,
+            )
         finally:
             watching.cancel()
 

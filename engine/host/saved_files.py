@@ -6,20 +6,22 @@ program that resolves a path itself gets around it, so the same rule is applied 
 """
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import PlanError, explain_os_error
+from ..model.errors import InvalidKeyError, PlanError, explain_os_error
 from ..model.shell_commands import shell_command
 
 PRIVATE_FILE_MODE: Final = 0o600
 _PRIVATE_DIRECTORY_MODE: Final = 0o700
 _OF_OTHERS: Final = 0o077
 _SYSTEMD_CREDENTIALS: Final = "CREDENTIALS_DIRECTORY"
+_KIB: Final = 1_024
 _MAX_LINKS: Final = 40  # as path_resolution(7)
 
 
@@ -41,12 +43,15 @@ def check_output_path(field: str, path: Path) -> None:
         raise PlanError(field, path, f"{explain_os_error(error)}; give a file that can be written") from error
 
 
-def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
+def write_atomically(
+    path: Path, text: str, *, mode: int | None = None, owner: tuple[int, int] | None = None
+) -> None:
     """Write a text file as a draft in the same directory, and rename the draft over the file.
 
     A symbolic link stays one: the file that it points to is replaced. The draft is on disk before the rename, so
     that a crash leaves no empty file. The file gets `mode`, whatever the umask is; without a mode, the umask
-    decides. Raises OSError, and leaves no draft, if the file cannot be written or another user's link leads to it.
+    decides. If root writes it, it gets `owner`, a user and a group. Raises OSError, and leaves no
+    draft, if the file cannot be written or another user's link leads to it.
     """
     target = follow_links(path)
     draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
@@ -54,6 +59,8 @@ def write_atomically(path: Path, text: str, *, mode: int | None = None) -> None:
         with open(create_file(draft, 0o666 if mode is None else mode), "w", encoding="utf-8") as stream:
             if mode is not None and stat.S_IMODE(os.fstat(stream.fileno()).st_mode) != mode:
                 os.fchmod(stream.fileno(), mode)
+            if owner is not None and os.geteuid() == 0:
+                os.fchown(stream.fileno(), *owner)
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
@@ -154,6 +161,24 @@ def create_private_file(path: Path) -> None:
         os.close(create_file(path, PRIVATE_FILE_MODE))
 
 
+def claim_private_file(path: Path) -> int | None:
+    """Return the descriptor that locks a private file, which is created if it is missing; None if it is locked.
+
+    None as well if it was removed or replaced meanwhile. The kernel releases a lock however its process ends
+    (flock(2)): the file of a killed process is free. No link is followed. Raises OSError.
+    """
+    create_private_file(path)
+    with ExitStack() as stack:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE_MODE)
+        stack.callback(os.close, descriptor)
+        with suppress(BlockingIOError, FileNotFoundError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                stack.pop_all()
+                return descriptor
+    return None
+
+
 def restrict_to_owner(path: Path) -> None:
     """Take the permissions of other users from this user's file or directory, if possible.
 
@@ -177,3 +202,23 @@ def explain_exposure(path: Path, mode: int) -> str | None:
     return (
         f"{path} can be read by others than its owner (mode {mode:03o}): {shell_command('chmod', 600, str(path))}"
     )
+
+
+def read_secret(path: Path, limit_bytes: int, remedy: str) -> str:
+    """Return the text of a file that only its owner may read; raise InvalidKeyError, which ends with the remedy."""
+    try:
+        with path.open("rb") as file:
+            exposure = explain_exposure(path, os.fstat(file.fileno()).st_mode)
+            if exposure is not None:
+                raise InvalidKeyError(exposure)
+            data = file.read(limit_bytes + 1)
+    except OSError as error:
+        raise InvalidKeyError(f"the key file {path} cannot be read: {explain_os_error(error)}") from error
+    if len(data) > limit_bytes:
+        line = data.count(b"\n") + 1
+        raise InvalidKeyError(f"{path} is longer than {limit_bytes // _KIB} KiB, from line {line} on: {remedy}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidKeyError(f"{path}, line {line}, is not text: {remedy}") from error

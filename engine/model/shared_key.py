@@ -13,6 +13,9 @@ If TLS carries the conversation, `binding` is the fingerprint of the certificate
 another certificate. The near end proves first, so an endpoint reveals nothing to try keys on. control/handshake.py
 carries this out.
 
+An endpoint may accept several keys, each with a name that never crosses the wire. It tries a proof on all of them,
+in a time that does not tell which one it was.
+
 Both ends derive a shared secret from the same key and transcript, and it never crosses the wire. Two ends without a
 key have an empty one.
 """
@@ -21,7 +24,7 @@ import hmac
 import re
 import secrets
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -30,33 +33,46 @@ from .errors import InvalidKeyError
 KEY_VARIABLE: Final = "LINKGAUGE_KEY"
 MIN_KEY_CHARACTERS: Final = 16
 MAX_KEY_CHARACTERS: Final = 1_024
+MAX_KEYS: Final = 64
+"""The keys of an endpoint: each proof is tried on all of them."""
+MAX_NAME_CHARACTERS: Final = 63
 NONCE_BYTES: Final = 32
 NEAR_ROLE: Final = b"near"
 FAR_ROLE: Final = b"far"
 _KEY: Final = re.compile(r"[!-~]+", re.ASCII)
+_NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@-]{{0,{MAX_NAME_CHARACTERS - 1}}}", re.ASCII)
 _NEW_KEY_BYTES: Final = 24
 _LENGTH: Final = struct.Struct(">I")
 
 
 class SharedKey:
-    """The key that both ends share. Only `reveal` returns its text: nothing prints it by accident."""
+    """The key that both ends share. Only `reveal` returns its text: nothing prints it by accident.
 
-    __slots__ = ("_secret", "_text")
+    `name` tells an endpoint whose key it is; "" is a key without a name.
+    """
 
-    def __init__(self, text: str) -> None:
+    __slots__ = ("_secret", "_text", "name")
+
+    def __init__(self, text: str, name: str = "") -> None:
         if not MIN_KEY_CHARACTERS <= len(text) <= MAX_KEY_CHARACTERS or not _KEY.fullmatch(text):
             raise InvalidKeyError(
                 f"a key is {MIN_KEY_CHARACTERS} to {MAX_KEY_CHARACTERS} letters, digits and signs without spaces; "
                 "make one with: openssl rand -hex 24"
             )
+        if name and not _NAME.fullmatch(name):
+            raise InvalidKeyError(
+                f"a name of a key is 1 to {MAX_NAME_CHARACTERS} letters, digits and . _ - @, and begins with a "
+                "letter or a digit"
+            )
+        self.name = name
         self._text = text
         self._secret = mac(b"linkgauge key", text.encode())
 
     @classmethod
-    def generate(cls, random_text: Callable[[int], str] = secrets.token_urlsafe) -> Self:
+    def generate(cls, random_text: Callable[[int], str] = secrets.token_urlsafe, *, name: str = "") -> Self:
         """Return a new random key."""
         # It begins with a letter: no shell or command line takes it for an option.
-        return cls("k" + random_text(_NEW_KEY_BYTES))
+        return cls("k" + random_text(_NEW_KEY_BYTES), name)
 
     def __repr__(self) -> str:
         return "Key(…)"
@@ -67,7 +83,11 @@ class SharedKey:
 
     def prove(self, role: bytes, context: "AuthContext") -> bytes:
         """Return the proof that its sender holds the key, valid for one role in one conversation."""
-        return mac(self._secret, b"proof", role, context.transcript, context.channel_binding)
+        return hmac.digest(self._secret, _proof_text(role, context), "sha256")
+
+    def has_made(self, proof: bytes, text: bytes) -> bool:
+        """Return whether a proof is this key's of a text, in a time that reveals nothing about either."""
+        return constant_time_equal(hmac.digest(self._secret, text, "sha256"), proof)
 
     def derive_shared_secret(self, context: "AuthContext") -> bytes:
         """Return the secret that only the two ends of this conversation can compute."""
@@ -98,9 +118,27 @@ class Access:
 NO_ACCESS: Final = Access()
 
 
+def find_proved(keys: Sequence[SharedKey], role: bytes, context: AuthContext, proof: bytes) -> SharedKey | None:
+    """Return the key of these that a proof is made with; None if it is none of them.
+
+    Every key is tried, whichever one it is: the time reveals no more than their number.
+    """
+    text = _proof_text(role, context)
+    return next(iter([key for key in keys if key.has_made(proof, text)]), None)
+
+
 def mac(key: bytes, *parts: bytes) -> bytes:
     """Return the HMAC-SHA-256 of parts. Each goes in with its length, so different lists are different bytes."""
-    return hmac.digest(key, b"".join(_LENGTH.pack(len(part)) + part for part in parts), "sha256")
+    return hmac.digest(key, _join(parts), "sha256")
+
+
+def _proof_text(role: bytes, context: AuthContext) -> bytes:
+    """Return the bytes that a proof of any key is the HMAC of."""
+    return _join((b"proof", role, context.transcript, context.channel_binding))
+
+
+def _join(parts: Sequence[bytes]) -> bytes:
+    return b"".join(_LENGTH.pack(len(part)) + part for part in parts)
 
 
 def constant_time_equal(expected: bytes, received: bytes) -> bool:

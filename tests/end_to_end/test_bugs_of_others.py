@@ -142,7 +142,7 @@ async def test_every_secret_is_compared_in_constant_time(monkeypatch: pytest.Mon
     token = Tickets(secret.session_secret("out", 1, 0, None)).token(0)
     ticket = Tickets(b"session").issue()
     monkeypatch.setattr("hmac.compare_digest", lambda _expected, _received: verdict)
-    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), key=right) as endpoint:
+    async with asyncio.timeout(DEADLINE_S), Endpoint(listen("127.0.0.1", 0), keys=[right]) as endpoint:
         peer = Peer(*endpoint.address).with_key(wrong if verdict else right)
         if verdict:
             await query_host_info(peer)

@@ -54,7 +54,7 @@ async def test_payload_and_feedback_that_somebody_forges_count_for_nothing(direc
     plan = Plan(settings, Workload.UDP, duration_ns=SECOND_NS, interval_ns=SECOND_NS // 10)
     events: list[Event] = []
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP) as raw:
-        async with Endpoint(listen("127.0.0.1", 0), key=key) as endpoint, asyncio.timeout(20):
+        async with Endpoint(listen("127.0.0.1", 0), keys=[key]) as endpoint, asyncio.timeout(20):
             port = endpoint.address[1]
             async with open_run(plan, Peer("127.0.0.1", port).with_key(key)) as run:
                 async for event in run:

@@ -59,6 +59,7 @@ _COMMANDS = (
         "runs show",
         "runs compare",
     ),
+    *("endpoint key", "endpoint key list", "endpoint key add", "endpoint key remove"),
     *("runs replay", "runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
 )
 

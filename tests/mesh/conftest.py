@@ -17,5 +17,5 @@ def key() -> SharedKey:
 @pytest.fixture
 async def endpoint(key: SharedKey) -> AsyncIterator[Endpoint]:
     """Give an endpoint in this process, on an address of loopback that is not the usual one."""
-    async with Endpoint(listen("127.0.0.3", 0), key=key) as endpoint:
+    async with Endpoint(listen("127.0.0.3", 0), keys=[key]) as endpoint:
         yield endpoint

@@ -76,7 +76,7 @@ async def test_every_workload_is_measured_in_both_directions(endpoint: Endpoint,
 
 async def test_a_child_process_measures_over_ipv6_and_keeps_the_key_to_itself(key: SharedKey) -> None:
     """No file that other users can read has it."""
-    async with Endpoint(listen("::1", 0), key=key) as endpoint:
+    async with Endpoint(listen("::1", 0), keys=[key]) as endpoint:
         child = await TetheredChild.start(MODULE, [], encode_request(request_for(endpoint, key)))
         await until(lambda: descendants(child.pid))
         for pid in {child.pid, *descendants(child.pid)}:
@@ -145,7 +145,7 @@ async def test_more_events_than_a_worker_accepts_are_a_failure(
 
 async def test_a_far_end_that_goes_during_the_run_ends_it_with_its_reason(key: SharedKey) -> None:
     """The events so far come back."""
-    async with Endpoint(listen("127.0.0.3", 0), key=key) as endpoint:
+    async with Endpoint(listen("127.0.0.3", 0), keys=[key]) as endpoint:
         running = asyncio.create_task(carry_out(request_for(endpoint, key, LONG)))
         await until(endpoint.total_bytes)
     events = events_of(await running)

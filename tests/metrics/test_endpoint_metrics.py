@@ -6,7 +6,15 @@ from linkgauge.engine.model.plan import Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.metrics.endpoint_metrics import EndpointMetrics
 
-TOTALS = EndpointTotals(5, {"completed": 3, "failed": 1}, {"clients": 7, "dropped": 2}, 1_000, 50, 9)
+TOTALS = EndpointTotals(
+    5,
+    {"completed": 3, "failed": 1},
+    {"clients": 7, "dropped": 2},
+    received_bytes=1_000,
+    sent_bytes=50,
+    probes=9,
+    clients_by_key={"": 1, "alice": 2, "removed": 2},
+)
 
 
 def status(*received: int | None, totals: EndpointTotals = TOTALS) -> EndpointStatus:
@@ -21,7 +29,7 @@ def status(*received: int | None, totals: EndpointTotals = TOTALS) -> EndpointSt
         )
         for number, count in enumerate(received, 1)
     )
-    return EndpointStatus(0, clients, 2, Limits(), totals=totals)
+    return EndpointStatus(0, clients, 2, Limits(), totals=totals, key_names=("alice", "bob"))
 
 
 def values_of(metrics: EndpointMetrics) -> dict[tuple[str, ...], float]:
@@ -40,10 +48,17 @@ def test_clients_are_counted_and_never_named() -> None:
         "pending_connections": 2,
         "draining": 0,
     }
-    assert (values["admitted_clients_total",], values["probes_total",]) == (5, 9)
+    assert values["probes_total",] == 9
     assert (values["ended_runs_total", "completed"], values["ended_runs_total", "stopped"]) == (3, 0)
     assert (values["rejections_total", "clients"], values["rejections_total", "dropped"]) == (7, 2)
     assert not [key for key in values if "192.0.2" in "".join(key) or "web-" in "".join(key)]
+
+
+def test_admitted_clients_are_counted_by_the_names_of_the_keys_in_force() -> None:
+    """One that nobody has used yet is there with 0, and one that was removed ends its series."""
+    values = values_of(EndpointMetrics(status))
+    admitted = {key[1]: value for key, value in values.items() if key[0] == "admitted_clients_total"}
+    assert admitted == {"": 1, "alice": 2, "bob": 0}
 
 
 def test_bytes_include_ended_and_current_runs_and_never_fall() -> None:

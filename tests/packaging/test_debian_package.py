@@ -82,7 +82,7 @@ def test_it_is_installed_serves_and_is_purged_without_a_trace(
     assert not [name for name in root.files() if ".wants" in name], "a unit is enabled"
     unit = (root.folder / "usr/lib/systemd/system/linkgauge.service").read_text(encoding="ascii")
     (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
-    command = line.replace("%d/key", "/etc/linkgauge/key").replace(" /etc/", f" {root.folder}/etc/")
+    command = line.replace("%t/linkgauge.key", "/etc/linkgauge/key").replace(" /etc/", f" {root.folder}/etc/")
     remote.measure([f"{root.folder}{command.split()[0]}", *shlex.split(command)[1:]], ("--key-file", str(key)))
 
     limits.write_text("clients = 16\n", encoding="ascii")

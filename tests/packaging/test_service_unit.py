@@ -1,9 +1,14 @@
 """The systemd units: their bounds on processes and memory against an endpoint's default limits."""
 
+import os
 import re
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Final
 
+import pytest
 from linkgauge.engine.far.memory_estimate import WORKER_BYTES, estimate_memory, windows_of
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.plan import Plan, Settings
@@ -37,3 +42,33 @@ def test_a_default_run_of_every_client_is_within_the_default_limits_of_one_addre
     """On a host of some memory."""
     plan = Plan(Settings(sessions=4))
     assert estimate_memory(plan, windows_of(plan.settings), 4) < 64 << 20
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away as root")
+def test_the_service_gets_a_copy_of_the_key_file_at_each_start_and_reload(tmp_path: Path) -> None:
+    """It is of the user whom systemd made for the service, and for nobody else."""
+    before = setting("ExecStartPre")
+    reload = re.findall(r"^ExecReload=(.*)$", UNIT.read_text(encoding="ascii"), re.MULTILINE)
+    assert reload == [before, "/bin/kill -HUP $MAINPID"]
+    for key in ("alice the-key-of-alice", "alice the-key-of-alice\nbob the-key-of-bob"):
+        (tmp_path / "key").write_text(key)
+        (tmp_path / "linkgauge").mkdir(exist_ok=True)
+        os.chown(tmp_path / "linkgauge", 5820, 5820)
+        command = before.removeprefix("+").replace("$$", "$").replace("%%", "%").replace("%t", str(tmp_path))
+        subprocess.run(shlex.split(command.replace("/etc/linkgauge/key", str(tmp_path / "key"))), check=True)
+        copy = tmp_path / "linkgauge.key"
+        assert copy.read_text() == key
+        assert (copy.stat().st_uid, copy.stat().st_mode & 0o777) == (5820, 0o600)
+        assert f"--key-file %t/{copy.name} " in setting("ExecStart")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is needed")
+def test_systemd_finds_nothing_wrong_with_the_endpoints_unit(tmp_path: Path) -> None:
+    """With this program in place of the installed one."""
+    for name in ("linkgauge.service", "linkgauge.socket"):
+        text = UNIT.with_name(name).read_text(encoding="ascii")
+        (tmp_path / name).write_text(text.replace("/usr/local/bin/linkgauge", "/bin/true"))
+    command = ["systemd-analyze", "verify", str(tmp_path / "linkgauge.service")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=40)
+    ours = [line for line in done.stderr.splitlines() if "linkgauge" in line]
+    assert (done.returncode, ours) == (0, []), done.stderr

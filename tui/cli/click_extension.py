@@ -346,7 +346,9 @@ class HelpCommand(click.Command):
             sections["Commands"].append((name, (command.help or "").partition("\n")[0]))
         others = sections.pop("Options")
         for name in [
-            name for name, rows in sections.items() if is_short and len(rows) == 1 and name != "Arguments"
+            name
+            for name, rows in sections.items()
+            if is_short and len(rows) == 1 and name not in {"Arguments", "Commands"}
         ]:
             others = [*sections.pop(name), *others]
         sections["Other options" if sections.keys() - {"Arguments", "Commands", "Output"} else "Options"] = others
@@ -451,9 +453,49 @@ class DefaultGroup(HelpCommand, click.Group):
 
     def unknown_command(self, path: str, word: str) -> str:
         """Return the text about a word that is not a command, with the nearest one."""
-        nearest = nearest_command(word, list(self.commands))
-        hint = f"did you mean {path} {nearest}?" if nearest else f"see {path} --help"
-        return f"there is no command '{word}'; {hint}"
+        return _unknown_command(path, word, list(self.commands))
+
+
+class CommandWithMore(HelpCommand, click.Group):
+    """A command that acts by itself and has others below it: `linkgauge endpoint`, and `linkgauge endpoint key`."""
+
+    def __init__(self, name: str, function: Callable[[Any], int], commands: dict[str, click.Command]) -> None:
+        alone = make_command(name, function)
+        super().__init__(
+            name,
+            commands,
+            callback=self._act_alone,
+            params=alone.params,
+            help=alone.help,
+            invoke_without_command=True,
+            subcommand_metavar=f"[{'|'.join(commands)} ...]",
+        )
+        self._alone = alone.callback
+
+    def _act_alone(self, **values: Any) -> Any:
+        """Carry out the command itself; before one below it, refuse its own options."""
+        context = click.get_current_context()
+        if context.invoked_subcommand is None:
+            return None if self._alone is None else self._alone(**values)
+        for each in self.params:
+            if context.get_parameter_source(each.name or "") is click.core.ParameterSource.COMMANDLINE:
+                name, below = max(each.opts, key=len), f"{context.command_path} {context.invoked_subcommand}"
+                raise UsageError(f"{name} is in front of a command; give options behind it: {below} --help")
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first word names; raise UsageError for any other word."""
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            raise UsageError(_unknown_command(ctx.command_path, args[0], list(self.commands)))
+        return super().resolve_command(ctx, args)
+
+
+def _unknown_command(path: str, word: str, commands: Sequence[str]) -> str:
+    nearest = nearest_command(word, commands)
+    hint = f"did you mean {path} {nearest}?" if nearest else f"see {path} --help"
+    return f"there is no command '{make_printable(word)}'; {hint}"
 
 
 class SearchGroup(DefaultGroup):

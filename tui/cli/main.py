@@ -74,7 +74,7 @@ def _make_program() -> AppGroup:
                 "check": ".commands.run:check",
                 "run": ".commands.run:run",
                 "respond": ".commands.respond:respond",
-                "endpoint": ".commands.endpoint:endpoint",
+                "endpoint": ".commands.endpoint:ENDPOINT",
                 "sweep": ".commands.sweep:sweep",
                 "mesh": ".commands.mesh:mesh",
                 "watch": ".commands.watch:watch",

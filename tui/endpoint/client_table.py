@@ -39,6 +39,10 @@ def _run(client: ClientReading, _units: RateUnit) -> str:
     return f"{name} {run.workload} {numbers.arrow(run.settings.direction)}"
 
 
+def _client(client: ClientReading) -> str:
+    return numbers.sanitize(client.address) or "ssh"
+
+
 def _host(client: ClientReading) -> str:
     REDACTION.learn_host(client.hostname)
     return numbers.sanitize(client.hostname or client.software or numbers.UNKNOWN)
@@ -55,7 +59,7 @@ def _of_run(text: Callable[[RunStatus], str]) -> Callable[[ClientReading, RateUn
 
 
 _COLUMNS: Final = (
-    _Column("client", 16, 0, lambda client, _: numbers.sanitize(client.address) or "ssh"),
+    _Column("client", 16, 0, lambda client, _: _client(client)),
     _Column("host", 16, 110, lambda client, _: _host(client)),
     _Column("since", 7, 0, lambda client, _: numbers.clock(client.connected_ns), is_number=True),
     _Column("run", 13, 0, _run),
@@ -69,6 +73,9 @@ _COLUMNS: Final = (
     _Column("received", 9, 160, _of_run(lambda run: numbers.payload(run.received_bytes)), is_number=True),
     _Column("sent", 9, 160, _of_run(lambda run: numbers.payload(run.sent_bytes)), is_number=True),
 )
+_KEY: Final = _Column("key", 14, 124, lambda client, _: client.key_name or "")
+# In a narrow table the name of the key stands behind the address.
+_CLIENT_WITH_KEY: Final = _Column("client", 16, 0, lambda client, _: f"{_client(client)} {client.key_name or ''}")
 _GAP: Final = 2
 _WIDEST: Final = 30
 
@@ -98,7 +105,7 @@ class ClientTable(DataTable[Text]):
     def show_clients(self, clients: Sequence[ClientReading], units: RateUnit) -> None:
         """Show these clients; unchanged cells are not repainted."""
         self._clients, self._units = clients, units
-        columns = _columns(self.size.width)
+        columns = _columns(self.size.width, has_key_names=any(client.key_name for client in clients))
         names = tuple(column.name for column, _ in columns)
         rows = [tuple(column.text(client, units) for column, _ in columns) for client in clients]
         self.border_title = f"clients {len(clients)}"
@@ -127,9 +134,12 @@ class ClientTable(DataTable[Text]):
         self.show_clients(self._clients, self._units)
 
 
-def _columns(width: int) -> list[tuple[_Column, int]]:
+def _columns(width: int, *, has_key_names: bool) -> list[tuple[_Column, int]]:
     """Return the columns that have room, with their widths; the first takes the rest."""
-    visible = [column for column in _COLUMNS if width >= column.from_width]
+    first, *others = _COLUMNS
+    if has_key_names:
+        first, others = (first, [_KEY, *others]) if width >= _KEY.from_width else (_CLIENT_WITH_KEY, others)
+    visible = [column for column in (first, *others) if width >= column.from_width]
     rest = width - 4 - sum(column.width + _GAP for column in visible)
     extra = {_COLUMNS[0].name: max(min(rest, _WIDEST), 0)}
     return [(column, column.width + _GAP + extra.get(column.name, 0)) for column in visible]

@@ -35,7 +35,7 @@ class EndpointInfo:
 class ClientReading:
     """A client with its run and rates; received and sent are seen from this end.
 
-    `software` names the program of a client that is not linkgauge.
+    `software` names the program of a client that is not linkgauge, `key_name` the key that it proved.
     """
 
     number: int
@@ -46,6 +46,7 @@ class ClientReading:
     received_bit_s: float | None = None
     sent_bit_s: float | None = None
     software: str | None = None
+    key_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,7 @@ class EndpointRates:
             at_ns - client.since_ns,
             client.run,
             software=client.software,
+            key_name=client.key_name,
         )
         for then in self._recent:
             before = next((other.run for other in then.clients if other.number == client.number), None)

@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,8 @@ from ...engine.model.shared_key import KEY_VARIABLE, SharedKey
 from ...engine.model.shell_commands import shell_command
 from ...engine.workloads.fastest_mode import ModeChooser
 from ...metrics.publication import Publication, PublishingPlan
-from ..session.credentials import key_from_environment, read_key_file
+from ..session.credentials import key_from_environment
+from ..session.named_keys import default_key_file, read_named_keys
 from ..session.storage import cache_dir
 from .endpoint_publication import check_announcement, publish_endpoint
 from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users, serve_iperf3
@@ -120,15 +121,16 @@ class EndpointConfig:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSetup:
-    """The resources of an endpoint: listening socket, limits, key and certificate, and those for iperf3.
+    """The resources of an endpoint: listening socket, limits, keys and certificate, and those for iperf3.
 
-    Without a key the endpoint is open.
+    Without keys the endpoint is open. `key_file` is the file that they come from.
     """
 
     listener: socket.socket
     limits: Limits
-    key: SharedKey | None = None
-    is_key_new: bool = False  # the key was generated at this start
+    keys: Sequence[SharedKey] | None = None
+    new_key: SharedKey | None = None  # the only key, if it was generated at this start
+    key_file: Path | None = None
     certificate: Certificate | None = None
     iperf3: Iperf3Setup | None = None
 
@@ -140,11 +142,6 @@ class EndpointSetup:
         return f" --tls-fingerprint {format_fingerprint(self.certificate.fingerprint)}"
 
     @property
-    def new_key(self) -> SharedKey | None:
-        """The key that was generated at this start; None if the key was given, or there is none."""
-        return self.key if self.is_key_new else None
-
-    @property
     def is_loopback(self) -> bool:
         """Whether only this host can connect."""
         return is_loopback_address(self.listener.getsockname()[0])
@@ -153,7 +150,7 @@ class EndpointSetup:
         """Return the announcement of the endpoint on its LAN; None without a name."""
         if name is None:
             return None
-        port, has_key, has_tls = self.listener.getsockname()[1], self.key is not None, self.certificate is not None
+        port, has_key, has_tls = self.listener.getsockname()[1], self.keys is not None, self.certificate is not None
         iperf3_port = None if self.iperf3 is None else self.iperf3.port
         return Announcement(name, port, wants_key=has_key, wants_tls=has_tls, iperf3_port=iperf3_port)
 
@@ -175,13 +172,11 @@ class EndpointSetup:
 
 
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
-    """Read the limits, the key and the certificate, and listen. Raises LinkgaugeError if one of them fails."""
+    """Read the limits, the keys and the certificate, and listen. Raises LinkgaugeError if one of them fails."""
     limits = config.limits.read()
     if config.announce is not None:
         check_announcement(config.announce, config.port, config.bind)
-    key = None if config.key_file is None else read_key_file(Path(config.key_file))
-    key = key or key_from_environment(os.environ)
-    os.environ.pop(KEY_VARIABLE, None)  # no child process needs it
+    key_file, keys = _find_keys(config)
     certificate = None if config.tls is None else Certificate.load(*map(Path, config.tls))
     listener = get_inherited_listener(os.environ) or listen(config.bind, config.port)
     try:
@@ -193,10 +188,24 @@ def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
         text = "no key is required (--open): anybody who reaches this port can start tests with this host"
         log(LogEntry("open", text))
         return EndpointSetup(listener, limits, certificate=certificate, iperf3=iperf3)
-    setup = EndpointSetup(listener, limits, key, certificate=certificate, iperf3=iperf3)
-    if key is not None or setup.is_loopback:
+    setup = EndpointSetup(listener, limits, keys, key_file=key_file, certificate=certificate, iperf3=iperf3)
+    if keys is not None or setup.is_loopback:
         return setup
-    return replace(setup, key=SharedKey.generate(), is_key_new=True)
+    key = SharedKey.generate()
+    return replace(setup, keys=[key], new_key=key)
+
+
+def _find_keys(config: EndpointConfig) -> tuple[Path | None, Sequence[SharedKey] | None]:
+    """Return the key file, if there is one, and the keys: of the file given, the environment, or the usual file."""
+    key = key_from_environment(os.environ)
+    os.environ.pop(KEY_VARIABLE, None)  # no child process needs it
+    if config.key_file is not None:
+        path = Path(config.key_file)
+    elif key is not None or config.is_open or not os.path.lexists(default_key_file()):
+        return None, None if key is None else [key]
+    else:
+        path = default_key_file()
+    return path, read_named_keys(path)
 
 
 @asynccontextmanager
@@ -218,7 +227,7 @@ async def open_endpoint(
     endpoint = Endpoint(
         setup.listener,
         log_and_renew,
-        key=setup.key,
+        keys=setup.keys,
         limits=setup.limits,
         certificate=setup.certificate,
         mode_chooser=ModeChooser(cache_dir()),
@@ -234,28 +243,29 @@ async def open_endpoint(
 
 
 def reload(config: EndpointConfig, setup: EndpointSetup, endpoint: Endpoint, log: LogSink) -> None:
-    """Read limits, key, certificate and users again. A bad one is logged, and the earlier one stays in force."""
+    """Read limits, keys, certificate and users again. A bad one is logged, and the earlier one stays in force."""
     try:
         endpoint.admission.limits = config.limits.read()
     except InvalidLimitError as error:
         log(LogEntry("not_reloaded", f"limits not changed: {error}"))
     else:
         log(LogEntry("reloaded", "limits read again: they apply to new connections"))
-    if config.key_file is not None and not config.is_open:
-        _reload_key(Path(config.key_file), endpoint, log)
+    if setup.key_file is not None:
+        _reload_keys(setup.key_file, endpoint, log)
     if config.tls is not None:
         _reload_certificate(config.tls, endpoint, log)
     if config.iperf3 is not None and setup.iperf3 is not None:
         reload_users(config.iperf3, setup.iperf3.users, log)
 
 
-def _reload_key(path: Path, endpoint: Endpoint, log: LogSink) -> None:
+def _reload_keys(path: Path, endpoint: Endpoint, log: LogSink) -> None:
     try:
-        endpoint.key = read_key_file(path)
+        endpoint.keys = keys = read_named_keys(path)
     except InvalidKeyError as error:
         log(LogEntry("not_reloaded", f"key not changed: {error}"))
         return
-    log(LogEntry("reloaded", "key file read again: new connections need that key; running tests continue"))
+    need = "that key" if len(keys) == 1 else f"one of its {len(keys)} keys"
+    log(LogEntry("reloaded", f"key file read again: new connections need {need}; running tests continue"))
 
 
 def _reload_certificate(files: tuple[str, str], endpoint: Endpoint, log: LogSink) -> None:

@@ -1,13 +1,12 @@
 """The file of a new key that is not printed: only its owner may read it, and it lasts as long as the endpoint."""
 
-import fcntl
 import os
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
-from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, create_private_file
+from ...engine.host.saved_files import PRIVATE_FILE_MODE, claim_private_file, create_private_directory
 from ...engine.model.errors import EndpointError, RunLogError, explain_os_error
 from ...engine.model.shared_key import SharedKey
 from ..session.storage import open_data_dir
@@ -38,21 +37,8 @@ def _claim_file(folder: Path, port: int) -> tuple[Path, int]:
     """Return the first file for a port that no other endpoint has, and the descriptor that locks it."""
     create_private_directory(folder)
     names = (f"endpoint-{port}{'' if number == 1 else f'-{number}'}.key" for number in count(1))
-    return next((folder / name, descriptor) for name in names if (descriptor := _claim(folder / name)) is not None)
-
-
-def _claim(path: Path) -> int | None:
-    """Return the descriptor that locks a file; None if another endpoint has it, or has just removed it.
-
-    The kernel releases a lock however its process ends (flock(2)): the file of a killed endpoint is free.
-    """
-    create_private_file(path)
-    with ExitStack() as stack:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE_MODE)
-        stack.callback(os.close, descriptor)
-        with suppress(BlockingIOError, FileNotFoundError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(descriptor), path.stat()):
-                stack.pop_all()
-                return descriptor
-    return None
+    return next(
+        (folder / name, descriptor)
+        for name in names
+        if (descriptor := claim_private_file(folder / name)) is not None
+    )

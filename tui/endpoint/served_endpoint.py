@@ -37,7 +37,7 @@ class ServedEndpoint:
         return self._endpoint.get_status()
 
     def reload(self) -> None:
-        """Read the limits, the key, the certificate and the users of iperf3 again."""
+        """Read the limits, the keys, the certificate and the users of iperf3 again."""
         reload(self._config, self._setup, self._endpoint, self.log.append_entry)
 
     def shut_down(self) -> None:
@@ -60,14 +60,15 @@ class ServedEndpoint:
 def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
     """Return the texts of the screen that do not change while the endpoint serves."""
     hint = ""
-    if setup.key is None:
+    if setup.keys is None:
         access_policy = (
             "▲ open: no key required" if config.is_open else "no key required: only this host can connect"
         )
     elif setup.new_key is not None:
         access_policy = "key required: new at this start, y copies it"
     else:
-        access_policy = f"key required: the one in {config.key_file or KEY_VARIABLE}"
+        which = "the one" if len(setup.keys) == 1 else "one of those"
+        access_policy = f"key required: {which} in {setup.key_file or KEY_VARIABLE}"
         hint = "it needs the key there: LINKGAUGE_KEY, --key-file or the keys file"
     return EndpointInfo(
         hostname=socket.gethostname(),
@@ -76,7 +77,7 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
         command=setup.near_command(),
         tls=None if setup.certificate is None else format_fingerprint(setup.certificate.fingerprint),
         hint=hint,
-        can_reload=any((config.limits.file, config.key_file, config.tls, setup.iperf3 and setup.iperf3.users)),
+        can_reload=any((config.limits.file, setup.key_file, config.tls, setup.iperf3 and setup.iperf3.users)),
         is_loopback=setup.is_loopback,
         iperf3=None if setup.iperf3 is None else f"port {setup.iperf3.port}, {setup.iperf3.access}",
     )

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Final
 from ...engine.host.saved_files import (
     PRIVATE_FILE_MODE,
     create_private_directory,
-    explain_exposure,
+    read_secret,
     write_atomically,
 )
 from ...engine.model.errors import InvalidKeyError, PlanError, UsageError, explain_os_error, make_printable
 from ...engine.model.ip_address import canonical_host, is_loopback_address
 from ...engine.model.peer import IPERF3_PASSWORD_VARIABLE, Iperf3Login, Iperf3Settings, Peer
 from ...engine.model.shared_key import KEY_VARIABLE, Access, SharedKey
+from .named_keys import read_key_file
 from .storage import config_dir, expand_home
 
 if TYPE_CHECKING:
@@ -132,15 +133,6 @@ def key_from_environment(environment: Mapping[str, str]) -> SharedKey | None:
         return SharedKey(text) if text else None
     except InvalidKeyError as error:
         raise InvalidKeyError(f"{KEY_VARIABLE}: {error}") from error
-
-
-def read_key_file(path: Path) -> SharedKey:
-    """Return the key that is the only content of a file. Raises InvalidKeyError, also if others can read it."""
-    text = read_secret(path, _MAX_KEY_FILE_BYTES, "put the key in it and nothing else").strip()
-    try:
-        return SharedKey(text)
-    except InvalidKeyError as error:
-        raise InvalidKeyError(f"{path}: {error}") from error
 
 
 def read_iperf3_users(users_file: Path, key_file: Path, *, accepts_pkcs1: bool = False) -> "UserList":
@@ -335,23 +327,3 @@ def _parse_line(text: str) -> _KeyLine:
     peer = None if words[0] == _ANY_PEER else Peer.parse(words[0])
     key = SharedKey(words[1]).reveal()
     return _KeyLine(text, peer, key, read_fingerprint(words[2]) if len(words) > 2 else None)
-
-
-def read_secret(path: Path, limit_bytes: int, remedy: str) -> str:
-    """Return the text of a file that only its owner may read; raise InvalidKeyError, which ends with the remedy."""
-    try:
-        with path.open("rb") as file:
-            exposure = explain_exposure(path, os.fstat(file.fileno()).st_mode)
-            if exposure is not None:
-                raise InvalidKeyError(exposure)
-            data = file.read(limit_bytes + 1)
-    except OSError as error:
-        raise InvalidKeyError(f"the key file {path} cannot be read: {explain_os_error(error)}") from error
-    if len(data) > limit_bytes:
-        line = data.count(b"\n") + 1
-        raise InvalidKeyError(f"{path} is longer than {limit_bytes // _KIB} KiB, from line {line} on: {remedy}")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidKeyError(f"{path}, line {line}, is not text: {remedy}") from error

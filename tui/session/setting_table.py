@@ -183,9 +183,9 @@ SETTINGS: Final = {
         ),
         Setting(
             "endpoint_key_file",
-            "File with the key that clients need; only you may read it. SIGHUP reads it again. "
-            "Without it: LINKGAUGE_KEY, or a new key, which is printed on a terminal, and otherwise saved in a "
-            "file.",
+            "File with the key that clients need, or with a line of NAME KEY for each; only you may read it. "
+            "SIGHUP reads it again. Without it: LINKGAUGE_KEY, endpoint-keys in the configuration directory, or a "
+            "new key, which is printed on a terminal, and otherwise saved in a file.",
             _file, '"/etc/linkgauge/key"', brief="Key that clients need. [LINKGAUGE_KEY, or a new one]",
             option="--key-file", metavar="FILE", commands=("endpoint",),
             yields_to=("open_", "stdio"),

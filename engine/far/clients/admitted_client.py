@@ -20,10 +20,13 @@ class AdmittedClient:
         self.memory_bytes = 0  # reserved for them
         self.samples_s = 0
         self.hostname: str | None = None
+        self.key_name: str | None = None  # of the key that it proved
         self.software: str | None = None
         self.run: CurrentRun | None = None
 
     def get_status(self) -> ClientStatus:
         """Return the client's status at this moment."""
         run = None if self.run is None else self.run.get_status()
-        return ClientStatus(self._number, self.address, self.hostname, self._since_ns, run, self.software)
+        return ClientStatus(
+            self._number, self.address, self.hostname, self._since_ns, run, self.software, self.key_name
+        )

@@ -38,7 +38,7 @@ def identification_of(
 ) -> Identification:
     """Return the identification of an accepted connection, by an endpoint with a key."""
     sock.setblocking(False)
-    return Identification(sock, lambda: KEY, limits or Limits(), has_tls=has_tls, accepts_control=True)
+    return Identification(sock, lambda: [KEY], limits or Limits(), has_tls=has_tls, accepts_control=True)
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ async def world(host: str = "127.0.0.1", key: SharedKey | None = KEY) -> AsyncIt
     """Give both ends and the relay between them."""
     log: list[str] = []
     async with (
-        Endpoint(listen(host, 0), log.append, key=key) as endpoint,
+        Endpoint(listen(host, 0), log.append, keys=None if key is None else [key]) as endpoint,
         relay_to(Peer(host, endpoint.address[1], Access(key)), is_keyed=key is not None) as (peer, relay),
     ):
         yield World(peer, relay, endpoint, log)

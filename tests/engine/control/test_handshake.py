@@ -46,7 +46,7 @@ HOST = HostInfo("db-02", "Linux 6.1", 2, "linkgauge 1", "uvloop")
 @pytest.fixture
 async def keyed() -> AsyncIterator[Peer]:
     """Give a far end that asks for a key."""
-    async with Endpoint(listen("127.0.0.1", 0), key=KEY) as endpoint:
+    async with Endpoint(listen("127.0.0.1", 0), keys=[KEY]) as endpoint:
         yield Peer(*endpoint.address)
 
 
@@ -108,7 +108,7 @@ async def test_a_missing_or_wrong_key_is_reported_with_the_remedy(keyed: Peer) -
 async def test_a_client_without_the_key_learns_nothing_and_is_stopped() -> None:
     """A plan in place of a proof, or a proof of nothing: the connection ends, and says why to the log."""
     sent_texts: list[str] = []
-    async with Endpoint(listen("127.0.0.1", 0), sent_texts.append, key=KEY) as endpoint:
+    async with Endpoint(listen("127.0.0.1", 0), sent_texts.append, keys=[KEY]) as endpoint:
         for rest in (b"", b'{"type":"Start"}', encode_frame(Proof("00" * 32))[4:]):
             reader, writer = await asyncio.open_connection(*endpoint.address)
             try:
@@ -149,7 +149,7 @@ async def test_the_status_of_an_endpoint_names_the_host_of_the_client(
     monkeypatch.setattr(socket, "gethostname", lambda: next(names))
     async with (
         asyncio.timeout(20),
-        Endpoint(listen("127.0.0.1", 0), key=key) as endpoint,
+        Endpoint(listen("127.0.0.1", 0), keys=None if key is None else [key]) as endpoint,
         connect(Peer(*endpoint.address, Access(key))) as (_control, ends),
     ):
         assert (ends.near.hostname, ends.far.hostname) == ("web-07", "db-02")

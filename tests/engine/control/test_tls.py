@@ -51,7 +51,7 @@ async def test_a_run_works_over_tls_with_the_pinned_certificate(files: Certifica
     """Control is TLS, data is not, and the key is bound to the certificate."""
     certificate = Certificate.load(files.cert, files.key)
     assert certificate.fingerprint == files.fingerprint
-    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as endpoint:
+    async with Endpoint(listen("127.0.0.1", 0), keys=[KEY], certificate=certificate) as endpoint:
         plan = Plan(
             Settings(Direction.DUPLEX, 2),
             duration_ns=SECOND_NS,
@@ -75,7 +75,7 @@ async def test_the_dates_of_a_pinned_certificate_do_not_matter(
     dates = (datetime(first_year, 1, 1, tzinfo=UTC), datetime(last_year, 1, 1, tzinfo=UTC))
     files = CertificateFiles(tmp_path, trustme.CA(), *dates)
     certificate = Certificate.load(files.cert, files.key)
-    async with Endpoint(listen("::1", 0), key=KEY, certificate=certificate) as endpoint:
+    async with Endpoint(listen("::1", 0), keys=[KEY], certificate=certificate) as endpoint:
         assert (await soon(query_host_info(peer_of(endpoint, files.fingerprint)))).hostname
         with pytest.raises(PeerUntrusted, match="fingerprint is"):
             await soon(query_host_info(peer_of(endpoint, bytes(32))))
@@ -118,7 +118,7 @@ async def test_a_man_in_the_middle_with_another_certificate_is_detected_by_the_k
         writer.close()
 
     certificate = Certificate.load(files.cert, files.key)
-    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as real:
+    async with Endpoint(listen("127.0.0.1", 0), keys=[KEY], certificate=certificate) as real:
 
         async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             to_real = await asyncio.open_connection(*real.address, ssl=context)
@@ -171,7 +171,7 @@ async def test_a_closed_connection_leaves_nothing_to_the_search_for_garbage(
     """Its buffers and its TLS are released with it at both ends, after a question and after a refusal."""
     certificate = Certificate.load(files.cert, files.key) if has_tls else None
     fingerprint = files.fingerprint if has_tls else None
-    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as endpoint:
+    async with Endpoint(listen("127.0.0.1", 0), keys=[KEY], certificate=certificate) as endpoint:
 
         async def use() -> None:
             await query_host_info(peer_of(endpoint, fingerprint))
@@ -204,7 +204,7 @@ async def test_the_connections_of_a_run_need_no_search_for_garbage(
             changed.append(True)
             run.change_settings(Settings(Direction.DUPLEX, 2))
 
-    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate) as endpoint:
+    async with Endpoint(listen("127.0.0.1", 0), keys=[KEY], certificate=certificate) as endpoint:
         await record(plan, peer_of(endpoint, fingerprint))  # once before: the first use builds objects that stay
         gc.collect()
         gc.disable()
@@ -252,7 +252,7 @@ async def test_clients_that_break_a_tls_handshake_leave_no_descriptor(files: Cer
     kept: list[socket.socket] = []
     limits = Limits(handshake_s=1)
     certificate = Certificate.load(files.cert, files.key)
-    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate, limits=limits) as endpoint:
+    async with Endpoint(listen("127.0.0.1", 0), keys=[KEY], certificate=certificate, limits=limits) as endpoint:
         assert (await soon(query_host_info(peer_of(endpoint, files.fingerprint)))).hostname
         level = descriptors()
         for number in range(24):

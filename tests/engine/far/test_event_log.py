@@ -111,7 +111,7 @@ async def test_every_event_is_counted_though_its_line_is_summed_up() -> None:
         log.log_entry(LogEntry("refused", "rejected: full", client="192.0.2.7", limit="clients"))
     log.log_entry(LogEntry("refused", "rejected: its key has changed", limit=None))
     for event in ("admitted", "client", "run_began", "probe", "probe"):
-        log.log_entry(LogEntry(event, event, client="192.0.2.8"))
+        log.log_entry(LogEntry(event, event, client="192.0.2.8", key="alice"))
     for reason in ("completed", "completed", "peer_lost"):
         log.log_entry(LogEntry("run_ended", "finished", reason=reason, received_bytes=10**9, sent_bytes=7))
     log.log_entry("something else")
@@ -122,5 +122,6 @@ async def test_every_event_is_counted_though_its_line_is_summed_up() -> None:
         received_bytes=3 * 10**9,
         sent_bytes=21,
         probes=2,
+        clients_by_key={"alice": 1},
     )
     log.close()

@@ -59,7 +59,7 @@ async def serving(files: CertificateFiles | None, pending: int = PENDING) -> Asy
     certificate = None if files is None else Certificate.load(files.cert, files.key)
     limits = Limits(pending=pending, handshake_s=60)
     fingerprint = None if files is None else files.fingerprint
-    async with Endpoint(listen("127.0.0.1", 0), key=KEY, certificate=certificate, limits=limits) as endpoint:
+    async with Endpoint(listen("127.0.0.1", 0), keys=[KEY], certificate=certificate, limits=limits) as endpoint:
         yield endpoint, Peer(*endpoint.address, access=Access(KEY, fingerprint=fingerprint))
 
 

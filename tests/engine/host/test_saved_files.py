@@ -11,10 +11,11 @@ from linkgauge.engine.host.saved_files import (
     check_output_path,
     create_private_directory,
     create_private_file,
+    read_secret,
     restrict_to_owner,
     write_atomically,
 )
-from linkgauge.engine.model.errors import PlanError
+from linkgauge.engine.model.errors import InvalidKeyError, PlanError
 
 NOBODY = 65_534
 
@@ -217,3 +218,49 @@ def test_root_gives_nothing_away_that_another_user_links_to(home_of_another: Pat
     create_private_file(home_of_another / "directory" / "new")
     write_atomically(home_of_another / "file", "text")
     assert {path.stat().st_uid for path in (of_root, *of_root.iterdir())} == {0}
+
+
+KEY_TEXT = "a-key-of-this-test\n"
+
+
+def write_secret(path: Path, mode: int) -> Path:
+    """Write the secret into a file with this mode."""
+    path.write_text(KEY_TEXT)
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+def test_a_key_file_that_others_can_read_is_refused_with_what_to_do(tmp_path: Path, mode: int) -> None:
+    """It names the file and the command that mends it."""
+    path = write_secret(tmp_path / "key", mode)
+    with pytest.raises(InvalidKeyError, match=rf"can be read by others .*mode {mode:o}.*: chmod 600 {path}"):
+        read_secret(path, 100, "")
+
+
+def test_what_a_service_manager_lends_is_read_with_the_permissions_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder is the service's alone; no other folder is."""
+    path = write_secret(tmp_path / "key", 0o440)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path / "other"))
+    with pytest.raises(InvalidKeyError):
+        read_secret(path, 100, "")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    assert read_secret(path, 100, "") == KEY_TEXT
+
+
+def test_a_file_that_is_too_long_missing_or_not_text_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    """What is in it is not repeated."""
+    with pytest.raises(InvalidKeyError, match=r"longer than 1 KiB, from line 54 on: cut it"):
+        read_secret(_written(tmp_path / "long", KEY_TEXT.encode() * 90), 1_024, "cut it")
+    with pytest.raises(InvalidKeyError, match=r"cannot be read: no such file"):
+        read_secret(tmp_path / "none", 100, "")
+    with pytest.raises(InvalidKeyError, match="line 1, is not text: save it as text"):
+        read_secret(_written(tmp_path / "bytes", b"\xff\xfe" * 20), 100, "save it as text")
+
+
+def _written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    path.chmod(0o600)
+    return path

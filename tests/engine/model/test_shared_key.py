@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import InvalidKeyError
-from linkgauge.engine.model.shared_key import FAR_ROLE, NEAR_ROLE, AuthContext, SharedKey, constant_time_equal, mac
+from linkgauge.engine.model.shared_key import (
+    FAR_ROLE,
+    MAX_KEYS,
+    NEAR_ROLE,
+    AuthContext,
+    SharedKey,
+    constant_time_equal,
+    find_proved,
+    mac,
+)
 
 KEY, OTHER = SharedKey("a-key-of-this-test"), SharedKey("another-key-of-this-test")
 TALK = AuthContext(b"what both have said", b"certificate")
@@ -30,6 +39,16 @@ def test_a_reflected_proof_proves_nothing() -> None:
     """The roles differ, and a proof is not the secret."""
     proofs = [KEY.prove(NEAR_ROLE, TALK), KEY.prove(FAR_ROLE, TALK), KEY.derive_shared_secret(TALK)]
     assert len(set(proofs)) == 3
+
+
+def test_a_proof_is_found_among_all_keys_and_each_is_tried() -> None:
+    """So that the time is the same for every one of them, and for none."""
+    keys = [SharedKey(f"a-key-of-this-test-{number}", f"client-{number}") for number in range(MAX_KEYS)]
+    for key in (keys[0], keys[-1]):
+        assert find_proved(keys, NEAR_ROLE, TALK, SharedKey(key.reveal()).prove(NEAR_ROLE, TALK)) is key
+    for wrong in (OTHER.prove(NEAR_ROLE, TALK), keys[0].prove(FAR_ROLE, TALK), b""):
+        assert find_proved(keys, NEAR_ROLE, TALK, wrong) is None
+    assert find_proved([], NEAR_ROLE, TALK, KEY.prove(NEAR_ROLE, TALK)) is None
 
 
 @pytest.mark.parametrize("cut", [0, 1, 31])

@@ -83,7 +83,7 @@ async def test_a_near_end_of_version_1_gets_the_version_of_this_end_and_nothing_
     entries: list[str] = []
     async with (
         asyncio.timeout(DEADLINE_S),
-        Endpoint(listen("127.0.0.1", 0), entries.append, key=key) as endpoint,
+        Endpoint(listen("127.0.0.1", 0), entries.append, keys=None if key is None else [key]) as endpoint,
     ):
         reader, writer = await asyncio.open_connection(*endpoint.address)
         writer.write(OPENINGS[opening])
@@ -110,7 +110,7 @@ async def test_a_near_end_of_version_1_with_tls_gets_the_version_as_well(tmp_pat
     listener = listen("127.0.0.1", 0)
     async with (
         asyncio.timeout(DEADLINE_S),
-        Endpoint(listener, entries.append, key=KEY, certificate=certificate) as endpoint,
+        Endpoint(listener, entries.append, keys=[KEY], certificate=certificate) as endpoint,
     ):
         reader, writer = await asyncio.open_connection(*endpoint.address, ssl=context)
         writer.write(OPENINGS["near_control"])

@@ -1,5 +1,6 @@
 """The table of an endpoint's clients: columns for its width, and cells that follow the readings."""
 
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -25,6 +26,20 @@ async def test_a_wider_table_has_more_columns(width: int, columns: int) -> None:
         assert "941" in client
         assert "no test" in visitor
         assert not any("\x1b" in line for line in app.lines())
+
+
+@pytest.mark.parametrize(("width", "columns"), [(80, 6), (120, 8), (130, 9), (200, 12)])
+async def test_the_name_of_a_key_has_a_column_or_stands_behind_the_address(width: int, columns: int) -> None:
+    """If any client has one; without names the table has no room to spare for them."""
+    app = WidgetApp(ClientTable())
+    async with app.run_test(size=(width, 6)) as pilot:
+        app.widget.show_clients((replace(CLIENTS[0], key_name="alice"), CLIENTS[1]), RateUnit.MBIT)
+        await pilot.pause()
+        head, client, visitor, *_ = app.lines()
+        assert len(app.widget.columns) == columns
+        assert (" key " in head) == (width > 120)
+        assert re.search(r"192\.0\.2\.7 +alice ", client)
+        assert re.search(r"198\.51\.100\.4  ", visitor)
 
 
 async def test_cells_follow_the_readings() -> None:

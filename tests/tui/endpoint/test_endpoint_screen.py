@@ -142,11 +142,11 @@ def test_the_copied_command_is_a_peer_with_its_key(monkeypatch: pytest.MonkeyPat
     setup = prepare_endpoint(config, lambda _entry: None)
     with setup.listener:
         pasted = parse_pasted_peer(endpoint_info(config, setup).command)
-        assert setup.key is not None
+        assert setup.new_key is not None
         assert pasted.port == setup.listener.getsockname()[1]
         assert pasted.access is not None
         assert pasted.access.key is not None
-        assert pasted.access.key.reveal() == setup.key.reveal()
+        assert pasted.access.key.reveal() == setup.new_key.reveal()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from linkgauge.tui.session.credentials import (
     parse_pasted_key,
     parse_pasted_peer,
     read_fingerprint,
-    read_key_file,
     remember_access,
     with_access,
 )
@@ -41,41 +40,6 @@ def key_of(peer: Peer) -> str | None:
     """Return the key that a peer is shown."""
     assert peer.access is not None
     return None if peer.access.key is None else peer.access.key.reveal()
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
-def test_a_key_file_that_others_can_read_is_refused_with_what_to_do(tmp_path: Path, mode: int) -> None:
-    """It names the file and the command that mends it."""
-    path = write(tmp_path / "key", "a-key-of-this-test\n", mode)
-    with pytest.raises(InvalidKeyError, match=rf"can be read by others .*mode {mode:o}.*: chmod 600 {path}"):
-        read_key_file(path)
-
-
-def test_what_a_service_manager_lends_is_read_with_the_permissions_it_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its folder is the service's alone; no other folder is."""
-    path = write(tmp_path / "key", "a-key-of-this-test", 0o440)
-    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path / "other"))
-    with pytest.raises(InvalidKeyError):
-        read_key_file(path)
-    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
-    assert read_key_file(path).reveal() == "a-key-of-this-test"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"), [("", "16 to 1024"), ("two keys-on-one-line", "16 to 1024"), ("short", "openssl rand")]
-)
-def test_a_key_file_without_a_key_in_it_is_refused(tmp_path: Path, text: str, words: str) -> None:
-    """What was in it is not repeated."""
-    with pytest.raises(InvalidKeyError, match=words):
-        read_key_file(write(tmp_path / "key", text))
-    with pytest.raises(InvalidKeyError, match=r"cannot be read: no such file"):
-        read_key_file(tmp_path / "none")
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe" * 20)
-    (tmp_path / "bytes").chmod(0o600)
-    with pytest.raises(InvalidKeyError, match="line 1, is not text"):
-        read_key_file(tmp_path / "bytes")
 
 
 def test_an_empty_variable_counts_as_unset_and_a_wrong_value_is_named() -> None:
@@ -169,8 +133,6 @@ def test_a_keys_file_that_is_too_long_is_refused_and_not_cut(config: Path) -> No
     write(path, "# a comment\n" * 100_000)
     with pytest.raises(InvalidKeyError, match=r"longer than 1024 KiB, from line 87382 on: remove the lines"):
         with_access(DB)
-    with pytest.raises(InvalidKeyError, match=r"longer than 64 KiB.*nothing else"):
-        read_key_file(path)
 
 
 @pytest.mark.parametrize("line", [b"db-03 short", b"db-03", b"\xff\xfe", b"db-03 key\x00with\x00zeros-in-it", b"?"])

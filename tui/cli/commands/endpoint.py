@@ -1,5 +1,6 @@
-"""`linkgauge endpoint`: the far end."""
+"""`linkgauge endpoint`: the far end, and the keys of its clients."""
 
+import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from ....engine.model.errors import UsageError, require_extra
 from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT
 from ...words import parsing
-from ..click_extension import flag, group, option, setting_option
+from ..click_extension import CommandWithMore, DefaultGroup, argument, flag, group, option, setting_option
 from ..metrics_options import MetricsOptions
 from ..options import json_flag
+from ..output import emit_json, emit_line, print_stderr
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
@@ -203,7 +205,7 @@ class EndpointCommandOptions:
 def endpoint(options: EndpointCommandOptions) -> int:
     """Serve tests from other hosts: be their remote end.
 
-    It serves many clients at once until Ctrl-C; SIGTERM lets the running tests end first. Clients need the key,
+    It serves many clients at once until Ctrl-C; SIGTERM lets the running tests end first. Clients need a key,
     except on a loopback address.
     """
     if options.stdio is not None:
@@ -244,3 +246,102 @@ def _serve_ssh(protocol: int) -> int:
         raise UsageError(f"this linkgauge speaks protocol {PROTOCOL_VERSION}, not {protocol}")
     main()
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFileOptions:
+    """A key file, and how the answer is printed."""
+
+    key_file: Path | None = option(
+        "",
+        "The key file.",
+        metavar="FILE",
+        setting="endpoint_key_file",
+        shown="endpoint-keys in the configuration directory",
+    )
+    as_json: bool = json_flag()
+
+    def find(self) -> Path:
+        """Return the file. The folder of the usual one is made if it is missing."""
+        from ....engine.host.saved_files import create_private_directory
+        from ...session.named_keys import default_key_file
+
+        if self.key_file is not None:
+            return self.key_file
+        create_private_directory(default_key_file().parent)
+        return default_key_file()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedKeyOptions(KeyFileOptions):
+    """A key of a key file."""
+
+    name: str = argument("NAME", "Name of the key: of the client or user who gets it.")
+
+
+def add_named_key(options: NamedKeyOptions) -> int:
+    """Make a new key of this name, and print it once, with the command for the client.
+
+    The file is made if it is missing, for you alone. The key counts from the endpoint's next start, or as soon as
+    it reads the file again: SIGHUP, or systemctl reload linkgauge.
+    """
+    from ....engine.model.shared_key import KEY_VARIABLE
+    from ....engine.model.shell_commands import shell_command
+    from ...session.named_keys import FORMER_NAME, add_key
+
+    path = options.find()
+    key, has_named = add_key(path, options.name)
+    if has_named:
+        print_stderr(f"the key that {path} had so far stays valid, by the name {FORMER_NAME}")
+    if options.as_json:
+        emit_json({"name": options.name, "key": key.reveal(), "key_file": str(path)})
+        return 0
+    emit_line(f"New key of {options.name}, shown only once. On the other host:")
+    emit_line(f"  {shell_command(f'{KEY_VARIABLE}={key.reveal()}', 'linkgauge', 'check', socket.gethostname())}")
+    return 0
+
+
+def list_named_keys(options: KeyFileOptions) -> int:
+    """List the names in the key file, and when each key was added; never a key (the default command)."""
+    from ...session.named_keys import read_key_lines
+
+    path = options.find()
+    known = [] if not path.exists() else read_key_lines(path, may_be_empty=True)
+    lines = [line for line in known if line.key is not None]
+    names = ["" if line.key is None else line.key.name for line in lines]
+    if options.as_json:
+        rows = [{"name": name or None, "added": line.added} for name, line in zip(names, lines, strict=True)]
+        emit_json({"key_file": str(path), "keys": rows})
+        return 0
+    if not lines:
+        print_stderr(f"no keys in {path}")
+    width = max(map(len, names), default=0)
+    for name, line in zip(names, lines, strict=True):
+        added = "" if line.added is None else f"  added {line.added}"
+        emit_line(f"{name or 'a key without a name':<{width}}{added}".rstrip())
+    return 0
+
+
+def remove_named_key(options: NamedKeyOptions) -> int:
+    """Take the key of this name out of the file; running tests go on.
+
+    It counts until the endpoint reads the file again: SIGHUP, or systemctl reload linkgauge.
+    """
+    from ...session.named_keys import remove_key
+    from ...words.numbers import quantity
+
+    path = options.find()
+    removed = remove_key(path, options.name)
+    if options.as_json:
+        emit_json({"name": options.name, "removed": removed, "key_file": str(path)})
+        return 0
+    emit_line(f"{quantity(removed, 'key')} of {options.name} removed from {path}")
+    return 0
+
+
+KEY: Final = DefaultGroup(
+    "key",
+    "List, add and remove the keys of clients.\n\nEach has a name, which log, screen and metrics show.",
+    {"list": list_named_keys, "add": add_named_key, "remove": remove_named_key},
+)
+ENDPOINT: Final = CommandWithMore("endpoint", endpoint, {KEY.name or "key": KEY})

@@ -165,7 +165,7 @@ def _announce(
     """Print the address, and what a near end needs. A new key is printed only here, unless it is in a file."""
     host, port = address
     if config.as_json:
-        facts: dict[str, Any] = {"host": host, "port": port, "asks_for_key": setup.key is not None}
+        facts: dict[str, Any] = {"host": host, "port": port, "asks_for_key": setup.keys is not None}
         if setup.certificate is not None:
             facts["tls_fingerprint"] = format_fingerprint(setup.certificate.fingerprint)
         if setup.iperf3 is not None:

@@ -23,10 +23,10 @@ from urllib.parse import urlsplit
 
 from ....engine.host.child_process import foreign_environment
 from ....engine.host.event_loop import call_in_thread
+from ....engine.host.saved_files import read_secret
 from ....engine.model.errors import InvalidKeyError, explain_os_error, make_printable
 from ....watch.events import News
 from ....watch.watch_plan import WatchPlan
-from ...session.credentials import read_secret
 from .notification_formats import mail, news_document, webhook_request
 
 TIMEOUT_S: Final = 20.0

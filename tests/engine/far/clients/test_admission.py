@@ -110,7 +110,7 @@ async def test_an_excluded_address_learns_nothing_of_the_lists_and_the_log_has_t
 
 def renew_key(endpoint: Endpoint) -> None:
     """Give an endpoint another key."""
-    endpoint.key = OTHER
+    endpoint.keys = [OTHER]
 
 
 def deny_loopback(endpoint: Endpoint) -> None:
@@ -155,7 +155,7 @@ async def test_a_client_that_waits_gets_no_run_by_an_earlier_key_or_list(
     client: Callable[..., Awaitable[Message]], change: Callable[[Endpoint], None], host: str
 ) -> None:
     """Strangers keep connections at hand, at any point of the conversation: new files apply to those as well."""
-    async with Endpoint(listen(host, 0), key=KEY) as endpoint:
+    async with Endpoint(listen(host, 0), keys=[KEY]) as endpoint:
         assert isinstance(await soon(client(endpoint, change)), Refuse)
         assert not endpoint._registry
 
