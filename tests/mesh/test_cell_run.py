@@ -191,7 +191,16 @@ async def run_code(code: str) -> tuple[int | None, str]:
 
 async def test_the_process_imports_neither_dask_nor_the_app() -> None:
     """Each cell waits until the process has started."""
-    unwanted = ("distributed", "dask", "textual", "rich", "click", "linkgauge.presets", "linkgauge.tui")
+    unwanted = (
+        "distributed",
+        "dask",
+        "textual",
+        "rich",
+        "click",
+        "linkgauge.presets.catalog",
+        "linkgauge.presets.diagnosis",
+        "linkgauge.tui",
+    )
     code = f"import sys, {MODULE}; print([name for name in sys.modules if name.startswith({unwanted})])"
     assert await run_code(code) == (0, "[]\n")
 
