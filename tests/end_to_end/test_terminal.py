@@ -106,7 +106,7 @@ def test_a_person_chooses_a_preset_changes_a_run_reads_the_verdict_and_exports_a
     screen.see("READY", "Loopback, this machine alone (auto)", "quit")
     screen.type("/")
     screen.see("type to filter", "1 Gb Ethernet")
-    screen.type("100 full")
+    screen.type("100 mb full")
     screen.lose("1 Gb Ethernet, full duplex, MTU 9000")
     screen.see("100 Mb Ethernet, full duplex")
     screen.type(ENTER)
