@@ -110,16 +110,11 @@ async def open_publication(
             await stack.enter_async_context(ScrapeServer(listener, render))
         if plan.textfile is not None:
             path = Path(plan.textfile)
-            try:
-                await _write(path, render()[0])
-            except OSError as error:
-                text = f"the metrics cannot be written to {path}: {explain_os_error(error)}"
-                raise OutputError(text) from error
+            await _write_first(path, render()[0])
             if not keeps_file:
                 stack.callback(_remove, path)
-            file = _Delivery(
-                lambda: _write(path, render()[0]), f"the metrics in {path}", notice, renewal_s=RENEWAL_S
-            )
+            name = f"the metrics in {path}"
+            file = _Delivery(lambda: _write(path, render()[0]), name, notice, renewal_s=RENEWAL_S)
             deliveries.append(await stack.enter_async_context(file))
         if plan.push is not None:
             gateway, target = parse_gateway(plan.push), group_path(dict(group))
@@ -129,6 +124,14 @@ async def open_publication(
             deliveries.append(await stack.enter_async_context(send))
             send.is_due.set()
         yield Publication(None if listener is None else scrape_url(listener), deliveries)
+
+
+async def _write_first(path: Path, text: bytes) -> None:
+    """Write the file once, before a test begins; raise OutputError if that fails."""
+    try:
+        await _write(path, text)
+    except OSError as error:
+        raise OutputError(f"the metrics cannot be written to {path}: {explain_os_error(error)}") from error
 
 
 async def _write(path: Path, text: bytes) -> None:

@@ -79,7 +79,6 @@ def option(
     shown: str | None = None,
     choices: Sequence[str] = (),
     complete: Completer | None = None,
-    brief: str = "",
     **settings: Any,
 ) -> Any:
     """Return a field of a dataclass that is an option.
@@ -92,10 +91,10 @@ def option(
         shown: the default as the help shows it; None for `default` itself, "" for nothing.
         choices: the values to choose from, if the field's type does not tell them.
         complete: finds the values for a shell.
-        brief: its line in the short help of a command with many options; "" if it is not a common option.
-        settings: as `click.Option` has them, such as the placeholder `metavar`.
+        settings: as `click.Option` and `Option` have them, such as the placeholder `metavar`; `brief` is the line in
+            the short help of a command with many options.
     """
-    settings |= {"help": help_, "panel": panel, "shown": shown, "brief": brief}
+    settings |= {"help": help_, "panel": panel, "shown": shown}
     return field(default=default, metadata={_KEY: (Option, names, choices, complete, settings)})
 
 
