@@ -91,8 +91,8 @@ def option(
         shown: the default as the help shows it; None for `default` itself, "" for nothing.
         choices: the values to choose from, if the field's type does not tell them.
         complete: finds the values for a shell.
-        settings: as `click.Option` and `Option` have them, such as the placeholder `metavar`; `brief` is the line in
-            the short help of a command with many options.
+        settings: as `click.Option` and `Option` have them, such as the placeholder `metavar`. `brief` is the line
+            in the short help of a command with many options.
     """
     settings |= {"help": help_, "panel": panel, "shown": shown}
     return field(default=default, metadata={_KEY: (Option, names, choices, complete, settings)})
