@@ -530,6 +530,18 @@ async def test_quiet_hours_hold_messages_back_and_trouble_that_lasts_is_told_aga
     assert told == [[], [], [], [], ["failed"], [], ["failed"], ["good"]]
 
 
+async def test_a_rate_beyond_its_kind_of_link_is_measured_and_not_judged(tmp_path: Path, peer: Peer) -> None:
+    """As `check` has no verdict then: the preset is the wrong one, and a share of it would say nothing."""
+    faster = replace(BRIEF, rate_bit_s=60_000_000)
+    plan = watch_of(WatchedPeer("a", peer, faster, "10mb-fd", timing=SELDOM))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            await read_until(session, lambda event: isinstance(event, WatchEnded))
+            last = session.statuses["a"].last_check
+    assert last is not None
+    assert (last.result.verdict, last.result.is_judged) == (CheckVerdict.GOOD, False)
+
+
 async def test_a_watch_of_the_same_name_is_refused_while_one_runs(tmp_path: Path, peer: Peer) -> None:
     """Both would write one journal."""
     plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=SELDOM))
