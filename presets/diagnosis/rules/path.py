@@ -137,9 +137,9 @@ def _limited_pace(view: FlowView, most_bit_s: int) -> Finding:
 
 
 def _pacing_bit_s(view: FlowView) -> int | None:
-    """Return the rate at which all sessions together are paced; None if it is unknown."""
+    """Return the rate at which all sessions together are paced; None if it is unknown, or 0: nothing is sent at 0."""
     pacing_bit_s = view.flow.pacing_bit_s
-    return None if pacing_bit_s is None else pacing_bit_s * view.evidence.sessions
+    return pacing_bit_s * view.evidence.sessions if pacing_bit_s else None
 
 
 def _filled_share(view: FlowView) -> float | None:

@@ -320,7 +320,8 @@ def _explain_full_core(view: FlowView, end: EndEvidence) -> tuple[str, remedies.
         return f"A CPU core {is_or_was} saturated: both ends of the transactions {share} it.", remedy
     if is_worker_full:
         which = "one session" if evidence.sessions == 1 else "the sessions of one worker"
-        return f"{subject}; {which} can use one core.", _use_more_cores(view, end)
+        text = f"{subject}; {which} can use one core." if is_full else f"{subject} for its sessions."
+        return text, _use_more_cores(view, end)
     if crowded_out(end) >= _MIN_WAIT:
         shares = f"The {end.end.label} worker {evidence.tense('shares', 'shared')} its core"
         return f"{shares} with other work of this test.", _use_more_cores(view, end)
