@@ -137,7 +137,7 @@ def _limited_pace(view: FlowView, most_bit_s: int) -> Finding:
 
 
 def _pacing_bit_s(view: FlowView) -> int | None:
-    """Return the rate at which all sessions together are paced; None if it is unknown, or 0: nothing is sent at 0."""
+    """Return the rate at which all sessions together are paced; None if it is unknown or 0 (no pace)."""
     pacing_bit_s = view.flow.pacing_bit_s
     return pacing_bit_s * view.evidence.sessions if pacing_bit_s else None
 
