@@ -123,7 +123,7 @@ def result_of_run(run: RunResult, run_id: str) -> CheckResult:
         CheckVerdict.of_run(run.verdict),
         cost,
         tuple(_figures(run, run.total)),
-        # Beyond what the link can carry there is no verdict: the preset is the wrong one, and its share means nothing.
+        # Beyond what the link can carry there is no verdict: the preset is the wrong one, and a share says nothing.
         None if run.verdict == "none" else run.worst_percent,
         run.why[0] if run.why else None,
         run_id=run_id,
