@@ -32,7 +32,9 @@ class OutageLink:
             within = self._within[name]
             run_within(within, "ip", "link", "set", name, "address", _MACS[name])
             run_within(within, "ip", "addr", "add", f"{address}/24", "dev", name)
-            run_within(within, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=cubic")
+            # A host whose default is another keeps cubic from namespaces; reno is always allowed.
+            choose = "sysctl -qw $0=cubic || sysctl -qw $0=reno"
+            run_within(within, "sh", "-c", choose, "net.ipv4.tcp_congestion_control")
             for up in ("lo", name):
                 run_within(within, "ip", "link", "set", up, "up")
             run_within(within, "ethtool", "-K", name, "tso", "off", "gso", "off", "gro", "off")
