@@ -26,7 +26,7 @@ test: $(VENV)/dev.stamp
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest -q -n 6 --dist worksteal $(EVERY) -m "not alone" || \
+	$(BIN)/python -m pytest -q -n 4 --dist worksteal $(EVERY) -m "not alone" || \
 	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m "not alone"
 	alone=$$(grep -rlE "mark\.alone" tests --include="test_*.py"); \
 	  $(BIN)/python -m pytest -q $(or $(EVERY),-n 2 --dist loadfile) -m alone $$alone || \
