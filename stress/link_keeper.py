@@ -122,9 +122,8 @@ class LinkKeeper(LabKeeper):
         congestion = Path("/proc/sys/net/ipv4/tcp_congestion_control")
         try:
             congestion.write_text("cubic", encoding="ascii")
-        except (
-            PermissionError
-        ):  # a host whose default is another keeps cubic from namespaces; reno is always allowed
+        except PermissionError:
+            # A host with another default keeps cubic from namespaces. reno is always allowed.
             congestion.write_text("reno", encoding="ascii")
         if self._request.queue is None:
             run_tool("ip", "address", "add", f"{address}/30", "dev", device)
