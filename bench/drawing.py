@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from statistics import mean
 
-from linkgauge.engine.host.nic import read_nic_counts
+from linkgauge.engine.host.nics.nic_counters import read_nic_counts
 from measurements import Round
 from namespace import ESTABLISHED, count_sockets
 from processes import process_cpu_s, running, tree_cpu_s

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from .. import __version__
 from ..engine.host.child_process import TetheredChild
-from ..engine.host.nic import read_connection_nic
+from ..engine.host.nics.nic import read_connection_nic
 from ..engine.model.errors import EndpointError, WorkerError, make_printable
 from ..engine.model.plan import End, Plan
 from ..engine.model.serialization import encode

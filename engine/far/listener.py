@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from ..host.happy_eyeballs import resolvable
-from ..host.nic import read_addresses
+from ..host.nics.rtnetlink import read_addresses
 from ..model.errors import EndpointError, explain_os_error
 from ..model.ip_address import IpAddress, unmap_ip_address
 

@@ -13,7 +13,8 @@ from typing import Final
 from ... import __version__
 from ..model.host_info import READS, HostInfo, TcpSysctls
 from .event_loop import loop_name
-from .nic import AddressPort, read_connection_nic
+from .nics.nic import read_connection_nic
+from .nics.rtnetlink import AddressPort
 
 
 async def describe_host(local: AddressPort, peer: AddressPort) -> HostInfo:

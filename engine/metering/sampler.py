@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..host.cpu import find_cpu_quotas, read_core_times, read_quota_wait, subtract_core_times
-from ..host.nic import read_nic_counts
+from ..host.nics.nic_counters import read_nic_counts
 from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
 from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
 from ..model.samples import (

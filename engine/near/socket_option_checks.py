@@ -7,7 +7,7 @@ import errno
 import socket
 from typing import Any
 
-from ..host.nic import interface_families, local_addresses
+from ..host.nics.rtnetlink import interface_families, local_addresses
 from ..model.errors import PlanError, explain_os_error
 from ..model.ip_address import parse_ip_address
 from ..model.plan import Plan, SocketOptions

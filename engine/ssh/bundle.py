@@ -16,6 +16,7 @@ _PACKAGES: Final = (
     "model",
     "protocol",
     "host",
+    "host/nics",
     "host/queues",
     "control",
     "metering",

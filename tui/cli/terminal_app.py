@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ...engine.host.event_loop import run
-from ...engine.host.nic import read_own_nics
+from ...engine.host.nics.nic import read_own_nics
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ...model.samples import HostDrops
-from ..nic import read_nic_drops
+from ..nics.nic_counters import read_nic_drops
 from .queueing_discipline import read_queue_counts
 
 _SNMP: Final = Path("/proc/net/snmp")

@@ -12,7 +12,7 @@ import struct
 import sys
 from typing import Final, NamedTuple
 
-from ..nic import NLM_F_DUMP, open_netlink, parse_attributes, request_netlink
+from ..nics.netlink import NLM_F_DUMP, open_netlink, parse_attributes, request_netlink
 
 # linux/rtnetlink.h, linux/gen_stats.h
 _RTM_NEWQDISC, _RTM_GETQDISC = 36, 38

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ...model.samples import QueueSample
-from ..nic import find_counter_folder
+from ..nics.nic import find_counter_folder
 from .drop_counters import WrappingTotal
 from .queueing_discipline import QueueCounts, read_queue_counts
 

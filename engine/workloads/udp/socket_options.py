@@ -9,7 +9,8 @@ import struct
 import sys
 from typing import Final
 
-from ...host.nic import is_path_mtu_cached, read_nic
+from ...host.nics.nic import read_nic
+from ...host.nics.rtnetlink import is_path_mtu_cached
 from ...host.tcp_info import read_socket_memory
 from ...model.plan import MIB, Mode, Settings, SocketOptions
 from ..sockets import set_dscp

@@ -46,7 +46,7 @@ def list_presets(options: ListOptions) -> int:
 
         emit_json([preset_json(preset) for preset in presets])
     else:
-        from ....engine.host.nic import read_own_nics
+        from ....engine.host.nics.nic import read_own_nics
 
         emit_rich(_table(presets, language, read_own_nics()), is_wide=True)
     return 0

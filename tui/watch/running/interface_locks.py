@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from ....engine.host.nic import read_connection_nic
+from ....engine.host.nics.nic import read_connection_nic
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SocketOptions

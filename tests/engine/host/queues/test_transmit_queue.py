@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from linkgauge.engine.host.nic import find_counter_folder
+from linkgauge.engine.host.nics.nic import find_counter_folder
 from linkgauge.engine.host.queues.queueing_discipline import QueueCounts
 from linkgauge.engine.host.queues.transmit_queue import ByteQueueLimits, QueueReading, TransmitQueueReader
 from linkgauge.engine.model.samples import QueueSample

@@ -1,4 +1,4 @@
-"""The interface that carries a connection, and its counters: real ones only."""
+"""The interface that carries a connection, its line and its offloads: real ones only."""
 
 import asyncio
 import contextlib
@@ -15,13 +15,8 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.host.nic import (
-    parse_net_dev,
-    read_connection_nic,
-    read_nic,
-)
+from linkgauge.engine.host.nics.nic import read_connection_nic, read_nic
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.samples import NicCounts
 from linkgauge.engine.near.connect import connect, query_ends, query_host_info
 
 pytestmark = [
@@ -68,7 +63,7 @@ def _read_in(namespace: str, local: str, peer: str) -> dict[str, Any] | None:
     """Read the interface of a connection from within a namespace."""
     code = (
         "import json, sys; from linkgauge.engine.model.serialization import encode;"
-        "from linkgauge.engine.host.nic import read_nic;"
+        "from linkgauge.engine.host.nics.nic import read_nic;"
         "print(json.dumps(encode(read_nic((sys.argv[1], 1), (sys.argv[2], 2)))))"
     )
     return json.loads(_ip("netns", "exec", namespace, sys.executable, "-W", "error", "-c", code, local, peer))
@@ -160,8 +155,8 @@ def test_rate_and_duplex_are_what_the_driver_says(namespace: str) -> None:
     """A veth's driver reports 10 Gb/s, which is not the rate of a line, and full duplex."""
     _ip("-n", namespace, "link", "add", "left", "type", "veth", "peer", "name", "right")
     code = (
-        "import socket; from linkgauge.engine.host.nic import _read_line;"
-        "print(*_read_line(socket.socket(), 'left'), *_read_line(socket.socket(), 'lo'))"
+        "import socket; from linkgauge.engine.host.nics.ethtool import read_line;"
+        "print(*read_line(socket.socket(), 'left'), *read_line(socket.socket(), 'lo'))"
     )
     answer = _ip("netns", "exec", namespace, sys.executable, "-c", code)
     assert answer.split() == ["10000000000", "full", "None", "None"]
@@ -172,7 +167,7 @@ def test_this_hosts_interfaces_are_those_with_a_lasting_address(namespace: str) 
     add_pair(namespace, "mtu", "9000")
     _ip("-n", namespace, "link", "add", "spare", "type", "veth", "peer", "name", "other")
     code = (
-        "from linkgauge.engine.host.nic import read_own_nics;"
+        "from linkgauge.engine.host.nics.nic import read_own_nics;"
         "print([(nic.name, nic.mtu_bytes) for nic in read_own_nics()])"
     )
     answer = _ip("netns", "exec", namespace, sys.executable, "-c", code)
@@ -201,7 +196,7 @@ async def test_a_driver_that_does_not_answer_in_time_leaves_the_interface_unknow
     far_end: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The greeting does not wait for it."""
-    monkeypatch.setattr("linkgauge.engine.host.nic.DEADLINE_S", 0.0)
+    monkeypatch.setattr("linkgauge.engine.host.nics.nic.DEADLINE_S", 0.0)
     async with asyncio.timeout(DEADLINE_S):
         ends = await query_ends(far_end)
     assert ends.near.nic is None
@@ -213,7 +208,7 @@ async def test_what_the_kernel_refuses_leaves_the_interface_unknown(monkeypatch:
     def refuse(*_arguments: object) -> None:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr("linkgauge.engine.host.nic.read_nic", refuse)
+    monkeypatch.setattr("linkgauge.engine.host.nics.nic.read_nic", refuse)
     assert await read_connection_nic(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
 
 
@@ -258,24 +253,3 @@ def test_every_kind_of_interface_is_read(namespace: str) -> None:
         assert nic is not None
         assert (nic["name"], nic["sort"], nic["duplex"]) == ("lo", "loopback", None)
     assert _read_in(namespace, "192.0.2.1", "192.0.2.2") is None
-
-
-DEV = """Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier comp
-    lo: 11 1 0 0 0 0 0 0 11 1 0 0 0 0 0 0
-  eth0: 1000 9 2 3 1 1 0 0 500 8 4 5 1 6 2 0
-eth0.5: 7 9 0 0 0 0 0 0 7 8 0 0 0 0 0 0
-  bad0: 7 9
-"""
-
-
-def test_an_interfaces_line_is_found_by_its_whole_name() -> None:
-    """Its columns are as in proc(5)."""
-    counts = parse_net_dev(DEV, "eth0")
-    assert counts == NicCounts(received_bytes=1_000, sent_bytes=500, errors=6, dropped=8, collisions=6)
-
-
-@pytest.mark.parametrize("name", ["eth", "eth1", "bad0", "face |bytes    packets errs drop fifo frame", ""])
-def test_an_interface_that_is_not_there_has_no_counts(name: str) -> None:
-    """Nothing is guessed, and a line that is cut short does not count."""
-    assert parse_net_dev(DEV, name) is None
