@@ -108,7 +108,8 @@ def with_duration(command: str) -> str:
         return f"{command}{'' if '--once' in words else ' --once'}{'' if has_end else ' --seconds 0.5'}"
     if verb not in {"check", "run", "sweep"} or has_end:
         return command
-    return f"{command} --seconds 0.5"
+    seconds = "1.5" if "-i" in words else "0.5"  # an interval is shorter than its test
+    return f"{command} --seconds {seconds}"
 
 
 @dataclass

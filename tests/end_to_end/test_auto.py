@@ -164,9 +164,9 @@ def test_without_a_speed_a_check_measures_says_why_and_how_to_give_one_and_exits
 
 @pytest.mark.every
 def test_without_a_speed_a_watch_measures_too_and_takes_the_options_of_the_link(
-    command: Callable[..., Any],
+    command: Callable[..., Any], linkgauge: Any
 ) -> None:
-    """It says once why its tests are not judged; with the rate of the line they are."""
+    """It says once why its tests are not judged; with the rate of the line they have an expected rate."""
     once = ("--once", "--seconds", "1", "--rate", "20M", "--probe-every", "none", "--json-stream")
     answer = command("watch", "PEER", *once)
     events = [json.loads(line) for line in answer.out.splitlines()]
@@ -175,7 +175,9 @@ def test_without_a_speed_a_watch_measures_too_and_takes_the_options_of_the_link(
     assert answer.status == 0, answer
     answer = command("watch", "PEER", *once, "--line-rate", "10M", "--mtu", "1300", "--retests", "0")
     (ended,) = [json.loads(line) for line in answer.out.splitlines() if '"check_end"' in line]
-    assert ended["result"]["percent"] == pytest.approx(100 * 20 / (10 * 1248 / 1338), rel=0.1)
+    assert ended["result"]["why"] == "another-link"  # 20 Mb/s on a line of 10
+    document = linkgauge("runs", "show", ended["result"]["run_id"], "--json").document
+    assert document["expected"]["out"]["mbit_s"] == pytest.approx(10 * 1248 / 1338, abs=0.01)
     answer = command("watch", "PEER", *once, "--ipv6")
     assert "not used, without a line rate" in answer.out
 

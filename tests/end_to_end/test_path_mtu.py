@@ -113,7 +113,7 @@ def test_a_check_in_which_nothing_arrives_names_the_path_mtu(
     assert answer.status == 1, answer
     finding = answer.document["why"][0]
     assert finding["code"] == "path-mtu"
-    assert "packets of 1400 bytes, but the link should carry 1500" in finding["text"]
+    assert "packets of 1400 bytes instead of 1500" in finding["evidence"]
     assert "ip link set near0 mtu 1400" in finding["remedy"]
 
 
