@@ -47,7 +47,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def test_a_stock_client_gets_what_it_asks_for(iperf3: Iperf3, service: Service, case: Case) -> None:
     """It ends well, its figures are sound, and both ends have counted the same."""
     skip_if_impossible(case, is_client=True)
-    client = start_client(iperf3, service, case, title=str(case))
+    client = start_client(iperf3, service, case, "-B", address_of(case), title=str(case))
     report = check_client(service, case, client, title=str(case))
     check_amount(case, report)
     if case.feature == "output":
@@ -61,9 +61,16 @@ def skip_if_impossible(case: Case, *, is_client: bool) -> None:
         pytest.skip(reason)
 
 
-def start_client(iperf3: Iperf3, service: Service, case: Case, *, title: str) -> "subprocess.Popen[str]":
+def address_of(case: Case) -> str:
+    """Return an address for the client of a case: the log of an endpoint has 100 lines a minute for each."""
+    return f"127.0.1.{1 + CASES.index(case) % 250}"
+
+
+def start_client(
+    iperf3: Iperf3, service: Service, case: Case, *options: str, title: str
+) -> "subprocess.Popen[str]":
     """Start a stock client, whose title is in the endpoint's log."""
-    return iperf3.start_client("127.0.0.1", service.port, "-J", "-T", title, *case.stock_options())
+    return iperf3.start_client("127.0.0.1", service.port, "-J", "-T", title, *options, *case.stock_options())
 
 
 def check_client(service: Service, case: Case, client: "subprocess.Popen[str]", *, title: str) -> Report:
