@@ -4,9 +4,10 @@ Times are seconds since 1970, UTC. A check is a full test, whose run is in the r
 requests. A cycle is one due check of a peer with its repetitions: it counts once, by the check that decided it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ..engine.model.serialization import OMITTED_AT_DEFAULT
 from ..presets.verdict import VerdictCode, rate_word
 
 
@@ -60,6 +61,7 @@ class CheckResult:
         why: the code of its first finding; None without one.
         detail: why it failed, as a sentence; None if it did not.
         run_id: its run in the run log; None for a probe.
+        is_lasting: whether a repetition would fail as well until somebody acts: a key or the plan is wrong.
     """
 
     verdict: CheckVerdict
@@ -69,6 +71,7 @@ class CheckResult:
     why: str | None = None
     detail: str | None = None
     run_id: str | None = None
+    is_lasting: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
 
     @property
     def is_judged(self) -> bool:

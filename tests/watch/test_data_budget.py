@@ -10,7 +10,6 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.watch.data_budget import MonthUse, expected_cost, find_shortage, most_bytes
 from linkgauge.watch.events import CheckSkipped, CheckVerdict, SkipReason, WatchEvent, WatchNotice
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
-from linkgauge.watch.watch_state import PeerStatus, advance
 
 from .event_examples import NOON_S, ended, probed
 
@@ -117,5 +116,4 @@ def test_a_restart_goes_on_from_the_recorded_use() -> None:
     written = use.as_event(NOON_S + 30)
     assert reduce(MonthUse.after, [written, *later], MonthUse()) == reduce(MonthUse.after, later, use)
     assert MonthUse().after(replace(written, month="2024-01")).total == 0
-    status = reduce(advance, [written, *later], PeerStatus("db-1"))
-    assert (status.month, status.month_bytes) == ("2025-11", 1_700)
+    assert reduce(MonthUse.after, [written, *later], MonthUse()).of("db-1") == 1_700

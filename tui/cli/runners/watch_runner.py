@@ -230,7 +230,7 @@ async def publish_watch(plan: "PublishingPlan | None", watch: WatchSession) -> A
     from ....metrics.watch_metrics import read_watch
 
     def read() -> Iterator["Reading"]:
-        return read_watch(watch.plan, watch.statuses, time.time())
+        return read_watch(watch.plan, watch.statuses, watch.use, time.time())
 
     group = {"instance": socket.gethostname(), "watch": watch.plan.name}
     async with open_publication(plan, read, group, watch.report, keeps_file=True) as publication:

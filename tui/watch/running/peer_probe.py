@@ -38,6 +38,7 @@ from ....engine.workloads.udp.df_socket import DfSocket
 from ....watch.events import CheckResult, CheckVerdict, Metric
 from ....watch.watch_plan import WatchedPeer
 from ...session.credentials import with_access
+from .peer_test import failure_of
 
 COUNT: Final = 20
 DEADLINE_S: Final = 20.0
@@ -89,7 +90,7 @@ async def probe_peer(watched: WatchedPeer) -> CheckResult:
 
 def _failure(watched: WatchedPeer, error: LinkgaugeError) -> CheckResult:
     _log.debug("probe of %s: %r", watched.name, error)
-    return CheckResult(CheckVerdict.FAILED, detail=str(error))
+    return failure_of(error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ....engine.model.errors import LinkgaugeError
+from ....engine.model.errors import LinkgaugeError, PeerKeyRequired, PeerUntrusted, PeerVersionMismatch, UsageError
 from ....engine.model.events import Reason
 from ....engine.model.plan import SECOND_NS
 from ....engine.near.connect import open_far_end
@@ -27,6 +27,7 @@ _MARGIN_S: Final = 90.0  # to connect, to log in by ssh, to start workers, to wa
 _STOPPED: Final = "the watch was ended"
 _GIGABYTE: Final = 1e9
 _MOST_LOST: Final = 0.999
+_LASTING: Final = (PeerKeyRequired, PeerUntrusted, PeerVersionMismatch)
 _log = logging.getLogger(__name__)
 
 
@@ -75,7 +76,7 @@ class PeerTest:
             return None
         except LinkgaugeError as error:
             _log.debug("check %s of %s: %r", self.run_id, self._watched.name, error)
-            result = CheckResult(CheckVerdict.FAILED, detail=str(error))
+            result = failure_of(error)
         except TimeoutError:
             detail = f"{self._watched.peer} did not end its test within {deadline_s:g} s"
             result = CheckResult(CheckVerdict.FAILED, detail=detail)
@@ -110,6 +111,15 @@ class PeerTest:
         if outcome is None:  # the recorder closes every run
             return CheckResult(CheckVerdict.FAILED, detail="the run has no end", run_id=self.run_id)
         return result_of_run(outcome.result, self.run_id)
+
+
+def failure_of(error: LinkgaugeError) -> CheckResult:
+    """Return the result of a peer that could not be tested or probed.
+
+    A wrong key, version or plan stays wrong until somebody acts: a repetition would only fill the endpoint's log.
+    """
+    is_lasting = isinstance(error, _LASTING) or error.exit_status == UsageError.exit_status
+    return CheckResult(CheckVerdict.FAILED, detail=str(error), is_lasting=is_lasting)
 
 
 def result_of_run(run: RunResult, run_id: str) -> CheckResult:

@@ -20,16 +20,14 @@ from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.process_locks import FOLDER, claim
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
-from ....watch.data_budget import Shortage, expected_cost, find_shortage
+from ....watch.data_budget import MonthUse, Shortage, expected_cost, find_shortage
 from ....watch.events import (
-    ChangeTold,
     CheckBegan,
     CheckEnded,
     CheckResult,
     CheckSkipped,
     ChecksMissed,
     CheckVerdict,
-    Metric,
     News,
     ProbeEnded,
     SkipReason,
@@ -60,7 +58,6 @@ _UNFINISHED_S: Final = 3_600.0
 _CLAIM_AGAIN_S: Final = 0.1
 _LAST_EVENTS_S: Final = 5.0
 _OF_NO_PEER: Final = "-"
-_STILL_NEWS_S: Final = 86_400.0  # for news that was not sent before a restart
 
 
 @asynccontextmanager
@@ -135,7 +132,6 @@ class WatchSession:
         self._main: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
         self._notifier = Notifier(self.report, self._note_told)
-        self._sent: dict[tuple[str, Metric | None], News] = {}  # or being sent
         self._once = False
         self._noticed: set[tuple[str, str]] = set()  # what was said of tests: once for each peer
 
@@ -143,6 +139,11 @@ class WatchSession:
     def statuses(self) -> Mapping[str, PeerStatus]:
         """What is known of each peer, in the plan's order."""
         return {peer.name: self._state.statuses[peer.name] for peer in self.plan.peers}
+
+    @property
+    def use(self) -> MonthUse:
+        """The data of this month's tests and probes."""
+        return self._state.use
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]:
         """Iterate over the events. Raises the error that ended the watch, such as a full journal."""
@@ -185,7 +186,7 @@ class WatchSession:
 
     async def _run(self) -> None:
         """Carry the watch out until it is stopped. A failure is the last thing that the reader gets."""
-        self.events.subscribe(self._note_event)
+        self.events.subscribe(lambda _event: self._tell())
         try:
             try:
                 await self._start()
@@ -336,10 +337,8 @@ class WatchSession:
 
         This does not hold the interface: a peer that is down must not keep it from the tests of others.
         """
-        status = self._state.statuses[watched.name]
-        known = [event for event in (status.last_attempt, status.last_probe) if event is not None]
-        newest = max(known, key=lambda event: event.at_s, default=None)
-        is_known = newest is not None and newest.result.verdict is not CheckVerdict.FAILED
+        newest = self._state.statuses[watched.name].newest_result
+        is_known = newest is not None and newest.verdict is not CheckVerdict.FAILED
         return None if is_known or not can_be_probed(watched.peer) else await find_absence(watched)
 
     async def _carry_out_test(
@@ -393,6 +392,11 @@ class WatchSession:
         """Probe a peer. Skip the probe if a test has the interface for a whole period."""
         interface = await interface_towards(watched.peer, watched.plan.socket)
         every_s = (watched.timing.probe_every_ns or 0) / SECOND_NS
+        newest = self._state.statuses[watched.name].newest_result
+        if (
+            newest is not None and newest.is_lasting
+        ):  # said once: the next test will tell whether somebody has acted
+            return
         if find_shortage(self.plan, watched, None, self._state.use, self._clock()) is not None:
             return
         with suppress(TimeoutError):
@@ -437,36 +441,14 @@ class WatchSession:
         for name in list(self._wakes):
             self._wake(name)
 
-    def _note_event(self, event: WatchEvent) -> None:
-        if isinstance(event, ChangeTold):
-            sent = self._sent.get((event.peer, event.metric))
-            if sent is not None and told(sent, event.at_s) == event:
-                del self._sent[event.peer, event.metric]
-        self._tell()
-
     def _tell(self) -> None:
-        """Send each news once to the receivers of the plan; after a restart only news of the last day.
-
-        Quiet hours hold it back. A verdict that the receivers know already by then is not sent.
-        """
-        now_s, notify = self._clock(), self.plan.notify
-        if not notify.has_receiver or notify.is_quiet(now_s):
-            return
-        for key, news in self._state.untold.items():
-            if self._sent.get(key) is news:
-                continue
-            is_known = isinstance(news, CheckEnded) and news.result.verdict is self._state.told_verdict(news.peer)
-            is_in_flight = key in self._sent
-            self._sent[key] = news
-            if is_known and not is_in_flight:
-                self._note_told(news)
-            elif news.at_s > now_s - _STILL_NEWS_S:
-                self._notifier.send(self.plan, news)
-        if notify.repeat_ns is not None:
-            for last in self._state.lasting_trouble(now_s - notify.repeat_ns / SECOND_NS):
-                if self.plan.find(last.peer) is not None and (last.peer, None) not in self._sent:
-                    self._sent[last.peer, None] = last
-                    self._notifier.send(self.plan, last)
+        """Send the news that is due to the receivers of the plan."""
+        last = {name: status.last_check for name, status in self.statuses.items()}
+        due = self._state.news.take_due(self.plan.notify, last, self._clock(), self._notifier.room)
+        for news in due.known:
+            self._note_told(news)
+        for news in due.send:
+            self._notifier.send(self.plan, news)
 
     async def _tell_in_time(self) -> None:
         """Tell what quiet hours have held back, and repeat, if no event comes at that moment."""

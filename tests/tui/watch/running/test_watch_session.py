@@ -17,6 +17,7 @@ from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import UsageError
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.near import connect
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.process_locks import FOLDER
@@ -138,6 +139,22 @@ async def test_a_peer_that_is_down_fails_with_its_sentence_and_others_go_on(tmp_
     ]
     assert "nothing listens" in (down[0].result.detail or "")
     assert [end.result.verdict for end in ends(events) if end.peer == "up"] == [CheckVerdict.GOOD]
+
+
+async def test_a_missing_key_is_said_once_and_neither_test_nor_probe_is_repeated(tmp_path: Path) -> None:
+    """Nobody has acted ten seconds later. The next test will tell."""
+    timing = replace(OFTEN, check_every_ns=3 * SECOND_NS, probe_every_ns=SECOND_NS, retests=3)
+    async with Endpoint(listen("127.0.0.1", 0), keys=[SharedKey("a-key-of-this-endpoint")]) as endpoint:
+        plan = watch_of(WatchedPeer("locked", Peer(*endpoint.address), BRIEF, None, timing=timing))
+        with RunLog.open(tmp_path) as log:
+            async with open_watch(plan, log=log, catalog=CATALOG) as session:
+                events: list[WatchEvent] = []
+                for _ in range(3):
+                    events += await read_until(session, lambda event: isinstance(event, CheckEnded))
+    assert [(end.attempt, end.decides, end.result.is_lasting) for end in ends(events)] == [(0, True, True)] * 3
+    assert "asks for a key" in (ends(events)[0].result.detail or "")
+    first = next(number for number, event in enumerate(events) if isinstance(event, CheckEnded))
+    assert not any(isinstance(event, ProbeEnded) for event in events[first:])
 
 
 @pytest.mark.every
