@@ -12,6 +12,7 @@ from ..engine.model.peer import Peer
 from ..engine.model.plan import SECOND_NS, Plan
 from ..presets.auto_select import AUTO
 from ..presets.expectation import check_variant
+from ..presets.verdict import NO_LIMITS, AcceptanceLimits
 from ..presets.wire import DEFAULT_VARIANT, Variant
 
 MAX_PEERS: Final = 256
@@ -73,6 +74,10 @@ class WatchedPeer:
         budget_bytes: the maximum payload of tests and probes in a calendar month (UTC), both directions; None
             without limit.
         variant: the link options that differ from the preset's.
+        limits: what each test must keep, whatever rate the link should have.
+        is_shared: whether its tests run beside others at the endpoint. Otherwise each has the endpoint for itself,
+            and waits for its turn.
+        origin: this host: watches of several hosts do not test peers of the same name at the same times.
     """
 
     name: str
@@ -83,6 +88,9 @@ class WatchedPeer:
     timing: Timing = Timing()
     budget_bytes: int | None = None
     variant: Variant = DEFAULT_VARIANT
+    limits: AcceptanceLimits = NO_LIMITS
+    is_shared: bool = False
+    origin: str = ""
 
     def __post_init__(self) -> None:
         """Check the name, the duration, the budget and the link options; raise PlanError."""

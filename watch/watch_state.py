@@ -155,7 +155,7 @@ def _after_check(status: PeerStatus, event: CheckEnded) -> PeerStatus:
 
 def _closed(status: PeerStatus, cycle_s: float) -> PeerStatus:
     """Return the status after a cycle that was decided, skipped or missed."""
-    return replace(status, begun=None, undecided=None, cycle_s=cycle_s)
+    return replace(status, begun=None, running_since_s=None, undecided=None, cycle_s=cycle_s)
 
 
 def _after_skip(status: PeerStatus, event: CheckSkipped) -> PeerStatus:

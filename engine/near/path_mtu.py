@@ -17,6 +17,7 @@ from typing import Final
 
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult
+from ..control.key_proof import refusal_error
 from ..iperf3.protocol.missing_features import Feature, why_unavailable
 from ..model.errors import (
     ConnectionClosed,
@@ -177,7 +178,7 @@ async def prepare_path_session(control: ControlConnection, peer: FarEnd) -> RunS
         if isinstance(message, Ready):
             return control.derive_run_secret(bytes.fromhex(message.token))
         if isinstance(message, Refuse):
-            raise PeerRefused(f"{peer} declines: {message.text}")
+            raise refusal_error(peer, message)
         if isinstance(message, Finish):
             raise PeerRefused(f"{peer} ended the measurement before it began: {message.end.detail}")
 

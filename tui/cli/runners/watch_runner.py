@@ -45,7 +45,7 @@ _PRIORITIES: Final = {"bad": Priority.ERROR, "warning": Priority.WARNING, "chang
 class WatchJob:
     """A watch and its outputs.
 
-    `file` is read again at SIGHUP, or by a key of the screen; None for a watch of the command line. `publishing`
+    `file` is read again for this `host` of it at SIGHUP, or by a key of the screen; None for one peer. `publishing`
     is the destination of the metrics, or None. With `is_followed` it shows the watch of another process. Without a
     screen, its lines go to `log_file`, or to stdout if that is None.
     """
@@ -59,6 +59,7 @@ class WatchJob:
     publishing: "PublishingPlan | None" = None
     is_followed: bool = False
     log_file: str | None = None
+    host: str | None = None
 
 
 def run_watch(job: WatchJob) -> int:
@@ -190,7 +191,7 @@ async def _print_lines(job: WatchJob, session: Watch, output: ServiceLog) -> int
             at = datetime.fromtimestamp(event.at_s, UTC)
             time_text = "" if output.is_journal else f"{at:%Y-%m-%d %H:%M:%S}  "
             text = REDACTION.text(sanitize(f"{time_text}{event_words(event, session.plan)}"))
-        output.add(text, _PRIORITIES.get(event_tone(event), Priority.INFO))
+        output.add(text, _PRIORITIES.get(event_tone(event), Priority.INFO), _facts(event, session.plan))
         if isinstance(event, CheckEnded) and event.decides:
             worst = max(worst, exit_status(event.result.word))
         elif isinstance(event, CheckSkipped):
@@ -198,10 +199,25 @@ async def _print_lines(job: WatchJob, session: Watch, output: ServiceLog) -> int
     return worst
 
 
+def _facts(event: WatchEvent, plan: WatchPlan) -> dict[str, object]:
+    """Return what the journal of systemd keeps of an event as fields."""
+    line = event_line(event)
+    result = line.get("result") or {}
+    facts = {
+        "event": line["type"],
+        "watch": plan.name,
+        "peer": line.get("peer"),
+        "run": line.get("run_id") or result.get("run_id"),
+        "verdict": result.get("verdict"),
+        "metric": line.get("metric"),
+    }
+    return REDACTION.document(facts)
+
+
 async def _show_screen(job: WatchJob, session: Watch, log: RunLog, signals: _Signals) -> None:
     from ..terminal_app import run_watch_screen
 
-    read_plan = None if job.file is None else partial(read_watch_file, job.file, job.catalog)
+    read_plan = None if job.file is None else partial(read_watch_file, job.file, job.catalog, job.host)
     ended_by = await run_watch_screen(session, log, read_plan)
     signals.ended_by = signals.ended_by or ended_by
 
@@ -209,7 +225,7 @@ async def _show_screen(job: WatchJob, session: Watch, log: RunLog, signals: _Sig
 def _reload(job: WatchJob, file: Path, session: Watch) -> None:
     """Read the file again; a wrong one is a notice, and the watch goes on as before."""
     try:
-        plan = read_watch_file(file, job.catalog)
+        plan = read_watch_file(file, job.catalog, job.host)
     except LinkgaugeError as error:
         session.report(f"not reloaded: {error}")
     else:

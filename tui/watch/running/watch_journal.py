@@ -19,6 +19,7 @@ from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.journal import Journal
 from ....engine.results.run_result import RunResult
+from ....presets.verdict import NO_LIMITS, AcceptanceLimits
 from ....watch.event_codec import UnreadEntry, event_text, keep_until_s, read_events
 from ....watch.events import CheckBegan, CheckEnded, CheckResult, ProbeEnded, WatchEnded, WatchEvent, WatchNotice
 from ....watch.watch_plan import WatchPlan
@@ -65,8 +66,8 @@ class WatchJournal:
         """Forget the entries whose time is over."""
         self._journal.prune(now_s)
 
-    def find_result(self, run_id: str) -> CheckResult | None:
-        """Return the result of a run that has ended regularly; None for any other run."""
+    def find_result(self, run_id: str, limits: AcceptanceLimits = NO_LIMITS) -> CheckResult | None:
+        """Return the result of a run that has ended regularly, by its peer's limits; None for any other run."""
         try:
             record = self._log.find(run_id)
         except UnknownRun:
@@ -74,9 +75,9 @@ class WatchJournal:
         if record.run_id != run_id or record.reason is None or not record.reason.is_regular:
             return None
         if record.document is not None:
-            return result_of_run(RunResult.of(record.document), run_id)
+            return result_of_run(RunResult.of(record.document), run_id, limits)
         try:  # the end of a run is written before its document: a kill can come in between
-            return result_of_run(load_stored_run(self._log, record).outcome.result, run_id)
+            return result_of_run(load_stored_run(self._log, record).outcome.result, run_id, limits)
         except RunLogError:  # its entries are damaged: the watch repeats the test
             return None
 
@@ -97,10 +98,10 @@ def adopted_ends(
     """Return the ends of tests that were cut off although their run had ended. Raises RunLogError."""
     ends: list[CheckEnded] = []
     for each in begun:
-        result = journal.find_result(each.run_id)
+        watched = plan.find(each.peer)
+        result = journal.find_result(each.run_id, NO_LIMITS if watched is None else watched.limits)
         if result is None:
             continue
-        watched = plan.find(each.peer)
         retests = 0 if watched is None else watched.timing.retests
         decides = decides_cycle(result, each.attempt, retests)
         ends.append(CheckEnded(now_s, each.peer, each.cycle_s, each.attempt, result, decides))

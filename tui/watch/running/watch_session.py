@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import RunLogFull, UsageError
+from ....engine.model.errors import PeerBusy, RunLogFull, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.process_locks import FOLDER, claim
@@ -27,7 +27,6 @@ from ....watch.events import (
     CheckResult,
     CheckSkipped,
     ChecksMissed,
-    CheckVerdict,
     News,
     ProbeEnded,
     SkipReason,
@@ -45,7 +44,7 @@ from ...session.storage import open_data_dir
 from .interface_locks import InterfaceLocks, interface_towards
 from .notifications import Notifier
 from .peer_probe import can_be_probed, find_absence, probe_peer
-from .peer_test import PeerTest, WatchContext
+from .peer_test import PeerTest, WatchContext, turn_pause_s
 from .watch_journal import CommittedEvents, WatchJournal, adopted_ends
 
 _PRUNE_FIRST_S: Final = 600.0
@@ -316,42 +315,50 @@ class WatchSession:
                     await self._stopping.wait()
 
     async def _test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
-        """Carry out one test; return whether the cycle is over."""
-        interface = await interface_towards(watched.peer, watched.plan.socket)
-        absence = await self._find_absence(watched)
-        try:
-            if absence is not None:
-                self._checks[watched.name] = None
-                return await self._carry_out_test(watched, cycle_s, attempt, absence)
-            async with self._locks.hold_for_test(interface, watched.timing.check_every_ns / SECOND_NS):
-                self._checks[watched.name] = None  # from here on `stop` does not cancel the task: it ends by itself
-                return await self._carry_out_test(watched, cycle_s, attempt)
-        except TimeoutError:
-            await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
-            return True
-        finally:
-            self._checks.pop(watched.name, None)
+        """Carry out one test; return whether the cycle is over.
 
-    async def _find_absence(self, watched: WatchedPeer) -> CheckResult | None:
-        """Return why a peer is absent; None if it answers, or answered the last time.
-
-        This does not hold the interface: a peer that is down must not keep it from the tests of others.
+        It waits for its interface and its turn at the endpoint, a period at most. In between others may be tested.
         """
-        newest = self._state.statuses[watched.name].newest_result
-        is_known = newest is not None and newest.verdict is not CheckVerdict.FAILED
-        return None if is_known or not can_be_probed(watched.peer) else await find_absence(watched)
+        interface = await interface_towards(watched.peer, watched.plan.socket)
+        absence = await find_absence(watched, self._state.statuses[watched.name].newest_result)
+        reason = SkipReason.BUSY
+        if absence is not None:
+            return await self._carry_out_test(watched, cycle_s, attempt, absence)
+        give_up_s = time.monotonic() + watched.timing.check_every_ns / SECOND_NS
+        while (left_s := give_up_s - time.monotonic()) > 0:
+            try:
+                async with self._locks.hold_for_test(interface, left_s):
+                    return await self._carry_out_test(watched, cycle_s, attempt)
+            except TimeoutError:
+                break
+            except PeerBusy as busy:
+                if reason is not SkipReason.ENDPOINT:
+                    await self._emit(WatchNotice(self._clock(), f"{busy}; the test waits", watched.name))
+                reason = SkipReason.ENDPOINT
+                await asyncio.sleep(min(left_s, turn_pause_s(busy.free_in_s)))
+        await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, reason))
+        return True
 
     async def _carry_out_test(
         self, watched: WatchedPeer, cycle_s: float, attempt: int, absence: CheckResult | None = None
     ) -> bool:
-        """Test a peer whose interface is held, or note its absence; return whether the cycle is over or stopped."""
-        if await self._is_too_dear(watched, cycle_s):  # other tests may have used the data since
-            return True
-        run_id = new_id()
-        await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
-        result = absence or await self._measure(watched, run_id)
-        if result is None:
-            return True
+        """Test a peer whose interface is held, or note its absence; return whether the cycle is over or stopped.
+
+        Raises PeerBusy if it gets no turn at the endpoint.
+        """
+        self._checks[watched.name] = None  # from here on `stop` does not cancel the task: it ends by itself
+        try:
+            if await self._is_too_dear(watched, cycle_s):  # other tests may have used the data since
+                return True
+            run_id = new_id()
+            await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
+            result = absence or await self._measure(watched, run_id)
+            return result is None or await self._note_result(watched, cycle_s, attempt, result)
+        finally:
+            self._checks.pop(watched.name, None)
+
+    async def _note_result(self, watched: WatchedPeer, cycle_s: float, attempt: int, result: CheckResult) -> bool:
+        """Emit the end of a test; return whether the cycle is over."""
         ended = CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides=False)
         # Without data for a repetition this test counts: else the last result would be an older one.
         is_last = decides_cycle(result, attempt, watched.timing.retests) or self._find_shortage(watched, ended)
@@ -399,8 +406,8 @@ class WatchSession:
             return
         if find_shortage(self.plan, watched, None, self._state.use, self._clock()) is not None:
             return
-        with suppress(TimeoutError):
-            result = await self._find_absence(watched)
+        with suppress(TimeoutError, PeerBusy):  # a test has the interface or the endpoint: the next probe will do
+            result = await find_absence(watched, newest)
             if result is None:
                 async with self._locks.hold_for_probe(interface, every_s):
                     result = await probe_peer(watched)
