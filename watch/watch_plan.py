@@ -97,6 +97,11 @@ class WatchedPeer:
         check_name("name", self.name)
         if self.preset is None:
             check_variant(None, self.variant)
+        limits = self.limits.max_loss, self.limits.min_rate_bit_s
+        if self.plan.workload.is_transactional and limits != (None, None):
+            raise PlanError(
+                "limits", f"with {self.plan.workload}", "max_loss and min_rate are for streams and datagrams"
+            )
         if self.plan.duration_ns is None:
             raise PlanError("seconds", "none", "each test of a watch needs an end: give a duration")
         if self.budget_bytes is not None and self.budget_bytes < 0:

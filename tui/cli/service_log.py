@@ -1,10 +1,10 @@
 """The log of an endpoint or a watch: a stream, the journal of systemd behind it, or a file that may be rotated.
 
 If the stream leads to the journal (JOURNAL_STREAM, systemd.exec(5)), each line is an entry with fields, in the
-journal's native protocol: a datagram, in which each field is `NAME=value` and a newline. A value with newlines comes
-after its length, so that no text can begin a field of its own (systemd.io/JOURNAL_NATIVE_PROTOCOL). The packages that
-do this call libsystemd and need a compiler. If the journal does not take an entry, its line goes to the stream and
-begins with its priority in angle brackets (sd-daemon(3)).
+journal's native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): a datagram in which each field is `NAME=value` and a
+newline. A value with newlines comes after its length, so that no text can begin a field of its own. The packages
+that do this call libsystemd and need a compiler. If the journal does not take an entry, its line goes to the stream
+and begins with its priority in angle brackets (sd-daemon(3)).
 """
 
 import contextlib

@@ -19,7 +19,7 @@ from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
-from ....watch.events import ChangeFound, CheckEnded, CheckSkipped, WatchEnded, WatchEvent
+from ....watch.events import ChangeFound, CheckEnded, CheckResult, CheckSkipped, WatchEnded, WatchEvent
 from ....watch.watch_plan import WatchPlan
 from ...session.storage import open_data_dir, open_run_list
 from ...watch.running.followed_watch import FollowedWatch, follow_watch
@@ -201,15 +201,14 @@ async def _print_lines(job: WatchJob, session: Watch, output: ServiceLog) -> int
 
 def _facts(event: WatchEvent, plan: WatchPlan) -> dict[str, object]:
     """Return what the journal of systemd keeps of an event as fields."""
-    line = event_line(event)
-    result = line.get("result") or {}
-    facts = {
-        "event": line["type"],
+    result: CheckResult | None = getattr(event, "result", None)
+    facts: dict[str, object] = {
+        "event": event_line(event)["type"],
         "watch": plan.name,
-        "peer": line.get("peer"),
-        "run": line.get("run_id") or result.get("run_id"),
-        "verdict": result.get("verdict"),
-        "metric": line.get("metric"),
+        "peer": getattr(event, "peer", None),
+        "run": getattr(event if result is None else result, "run_id", None),
+        "verdict": None if result is None else result.verdict,
+        "metric": getattr(event, "metric", None),
     }
     return REDACTION.document(facts)
 
