@@ -77,6 +77,7 @@ class WatchedPeer:
         limits: what each test must keep, whatever rate the link should have.
         is_shared: whether its tests run beside others at the endpoint. Otherwise each has the endpoint for itself,
             and waits for its turn.
+        own: this host's own endpoint, if both are hosts of a mesh: it takes part in no other test meanwhile.
         origin: this host: watches of several hosts do not test peers of the same name at the same times.
     """
 
@@ -90,6 +91,7 @@ class WatchedPeer:
     variant: Variant = DEFAULT_VARIANT
     limits: AcceptanceLimits = NO_LIMITS
     is_shared: bool = False
+    own: Peer | None = None
     origin: str = ""
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ A peer that is down, refuses, or breaks off has a result as well: a failure with
 
 import asyncio
 import logging
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -36,6 +37,7 @@ _MARGIN_S: Final = 90.0  # to connect, to log in by ssh, to start workers, to wa
 _TURN_NS: Final = 30 * SECOND_NS  # so long it holds its interface: in line, behind short tests of others
 _TURN_PAUSE_S: Final = 60.0
 _LEAST_PAUSE_S: Final = 1.0
+_MOST_DOUBLINGS: Final = 10
 _STOPPED: Final = "the watch was ended"
 _GIGABYTE: Final = 1e9
 _MOST_LOST: Final = 0.999
@@ -140,13 +142,20 @@ def _with_turn(watched: WatchedPeer) -> Plan:
     """Return the plan of a test that has its endpoint for itself, if it is not to be shared."""
     if watched.is_shared or watched.peer.iperf3 is not None:  # an iperf3 server has one test at a time anyway
         return watched.plan
-    wait_ns = min(_TURN_NS, watched.timing.check_every_ns)
+    # A host that has its own endpoint's turn does not wait (own_turn.py).
+    wait_ns = 0 if watched.own is not None else min(_TURN_NS, watched.timing.check_every_ns)
     return replace(watched.plan, exclusive=True, wait_ns=wait_ns)
 
 
-def turn_pause_s(free_in_s: int | None) -> float:
-    """Return how long to wait before a test asks again for its turn, by the time that the endpoint has named."""
-    return _TURN_PAUSE_S if free_in_s is None else min(_TURN_PAUSE_S, max(_LEAST_PAUSE_S, float(free_in_s)))
+def turn_pause_s(watched: WatchedPeer, free_in_s: int | None, tries: int) -> float:
+    """Return how long to wait before a test asks for its turn again, after so many tries before this one.
+
+    It doubles up to a minute, but is no longer than the time that the endpoint has named. It is moved at random, so
+    that two hosts that have refused each other do not ask again at the same moment.
+    """
+    pause_s = (watched.plan.duration_ns or 0) / SECOND_NS / 2 * 2.0 ** min(tries, _MOST_DOUBLINGS)
+    named_s = _TURN_PAUSE_S if free_in_s is None else float(free_in_s)
+    return max(_LEAST_PAUSE_S, min(pause_s, named_s, _TURN_PAUSE_S)) * random.uniform(0.5, 1.5)  # noqa: S311
 
 
 def failure_of(error: LinkgaugeError) -> CheckResult:

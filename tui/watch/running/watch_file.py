@@ -247,17 +247,18 @@ class _WatchReader:
 
         A pair has a name of its own, so that its messages and due times are not those of another host's test.
         """
-        names, own = [host.name for host in hosts], socket.gethostname()
-        here = self._here or next((name for name in names if name in {own, own.partition(".")[0]}), None)
+        names, hostname = [host.name for host in hosts], socket.gethostname()
+        here = self._here or next((name for name in names if name in {hostname, hostname.partition(".")[0]}), None)
         if here not in names:
             known = ", ".join(names[:_MOST_NAMED]) or "none"
             raise UsageError(
-                f"{self._file}: {here or f'this host, {own},'} is not a [[host]] of it; name one of them with"
+                f"{self._file}: {here or f'this host, {hostname},'} is not a [[host]] of it; name one of them with"
                 f" --host: {known}{', …' if len(names) > _MOST_NAMED else ''}"
             )
+        own = next(host.peer for host in hosts if host.name == here)
         others = [host for host in hosts if host.name != here]
         named = ((each, f"{here}_to_{each.name}") for each in (*others, *peers))
-        return [self._made("host ", partial(replace, each, name=name)) for each, name in named]
+        return [self._made("host ", partial(replace, each, name=name, own=own)) for each, name in named]
 
     def _peer(self, values: dict[str, Any], defaults: dict[str, Any], place: str) -> WatchedPeer:
         if "address" not in values:
@@ -285,6 +286,7 @@ class _WatchReader:
                 variant,
                 limits,
                 merged.get("shared", False),
+                None,
                 socket.gethostname(),
             ),
         )

@@ -10,6 +10,7 @@ the test counts if the run log has the run with a regular end, else its cycle is
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -27,6 +28,8 @@ from ....watch.watch_state import WatchState, decides_cycle
 from ...session.stored_run import load_stored_run
 from .peer_test import result_of_run
 
+_PRUNE_EVERY_S: Final = 86_400.0
+_LOOK_EVERY_S: Final = 3_600.0
 _LOCKED_S: Final = 3_600.0
 """How long a watch waits for another process that has locked the run log."""
 _MOST_UNWRITTEN: Final = 10_000  # on a full disk: a week of one peer with a probe a minute
@@ -172,6 +175,18 @@ class CommittedEvents:
                 for observe in self._observers:
                     observe(each)
                 self._queue.put_nowait(each)
+
+    async def prune_daily(self, get_plan: Callable[[], WatchPlan], first_s: float) -> None:
+        """Let the journal forget what is too old, each day from a time on. It keeps the sums of the month."""
+        await asyncio.sleep(first_s)
+        while True:
+            since_s, now_s = self._state.unpruned_since_s, self._clock()
+            if since_s is not None and now_s - since_s >= _PRUNE_EVERY_S:
+                await self.emit(self._state.use.as_event(now_s), get_plan())
+                if not self.is_behind:
+                    with suppress(RunLogFull):
+                        await call_in_thread(lambda: self._journal.prune(self._clock()), name="journal")
+            await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _append(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
         """Append events to the journal, after those that the disk had no room for; wait for a locked run log."""

@@ -11,10 +11,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import PeerBusy, RunLogFull, UsageError
+from ....engine.model.errors import PeerBusy, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.process_locks import FOLDER, claim
@@ -43,13 +44,12 @@ from ...session.run_recorder import new_id
 from ...session.storage import open_data_dir
 from .interface_locks import InterfaceLocks, interface_towards
 from .notifications import Notifier
+from .own_turn import hold_own_turn
 from .peer_probe import can_be_probed, find_absence, probe_peer
 from .peer_test import PeerTest, WatchContext, turn_pause_s
 from .watch_journal import CommittedEvents, WatchJournal, adopted_ends
 
-_PRUNE_FIRST_S: Final = 600.0
-_PRUNE_EVERY_S: Final = 86_400.0
-_LOOK_EVERY_S: Final = 3_600.0
+_PRUNE_FIRST_S: Final = 600.0  # by then a clock that was wrong at the start of the machine is right
 _TELL_EVERY_S: Final = 15.0
 # A restart goes on with a cycle that began within two periods, or an hour.
 _UNFINISHED_PERIODS: Final = 2.0
@@ -189,7 +189,9 @@ class WatchSession:
         try:
             try:
                 await self._start()
-                self._spawn(self._prune(), self._probes)
+                self._spawn(
+                    self.events.prune_daily(lambda: self.plan, 0 if self._once else _PRUNE_FIRST_S), self._probes
+                )
                 self._spawn(self._tell_in_time(), self._probes)
                 self._start_peers()
                 await self._stopping.wait()
@@ -325,17 +327,19 @@ class WatchSession:
         if absence is not None:
             return await self._carry_out_test(watched, cycle_s, attempt, absence)
         give_up_s = time.monotonic() + watched.timing.check_every_ns / SECOND_NS
-        while (left_s := give_up_s - time.monotonic()) > 0:
+        for tries in count():
+            if (left_s := give_up_s - time.monotonic()) <= 0:
+                break
             try:
-                async with self._locks.hold_for_test(interface, left_s):
+                async with self._locks.hold_for_test(interface, left_s), hold_own_turn(watched):
                     return await self._carry_out_test(watched, cycle_s, attempt)
             except TimeoutError:
                 break
             except PeerBusy as busy:
-                if reason is not SkipReason.ENDPOINT:
+                if tries == 1:
                     await self._emit(WatchNotice(self._clock(), f"{busy}; the test waits", watched.name))
                 reason = SkipReason.ENDPOINT
-                await asyncio.sleep(min(left_s, turn_pause_s(busy.free_in_s)))
+                await asyncio.sleep(min(left_s, turn_pause_s(watched, busy.free_in_s, tries)))
         await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, reason))
         return True
 
@@ -469,18 +473,6 @@ class WatchSession:
     def _note_told(self, news: News) -> None:
         """Write to the journal that a notification was sent or given up: a restart does not send it again."""
         self._spawn(self._emit(told(news, self._clock())), self._others)
-
-    async def _prune(self) -> None:
-        # By then a clock that was wrong at the start of the machine is right.
-        await asyncio.sleep(0 if self._once else _PRUNE_FIRST_S)
-        while True:
-            since_s, now_s = self._state.unpruned_since_s, self._clock()
-            if since_s is not None and now_s - since_s >= _PRUNE_EVERY_S:
-                await self._emit(self._state.use.as_event(now_s))
-                if not self.events.is_behind:
-                    with suppress(RunLogFull):
-                        await call_in_thread(lambda: self._journal.prune(self._clock()), name="journal")
-            await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _sleep(self, name: str, seconds: float) -> None:
         """Wait for some seconds, or until the user wants the peer tested now."""
