@@ -8,7 +8,6 @@ other. It is refused, lets its own turn go, and tries again a little later.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -30,15 +29,16 @@ _MARGIN_NS: Final = 10 * SECOND_NS  # to begin the test and to end it
 # An endpoint ends a test that it has prepared for half a minute. Of one that never starts its log has no line.
 _UNSTARTED_NS: Final = 28 * SECOND_NS
 _END_S: Final = 2.0
-_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def hold_own_turn(watched: WatchedPeer) -> AsyncGenerator[None]:
+async def hold_own_turn(watched: WatchedPeer) -> AsyncGenerator[str | None]:
     """Hold the turn of this host's endpoint for one test of a peer, if both are hosts of a mesh.
 
-    Without an endpoint here the test is carried out all the same. Raises PeerBusy if others test here.
+    Without an endpoint here the test is carried out all the same: it yields a sentence about that, else None.
+    Raises PeerBusy if others test here.
     """
+    problem = None
     async with AsyncExitStack() as stack:
         if watched.own is not None and not watched.is_shared:
             plan = replace(
@@ -52,8 +52,10 @@ async def hold_own_turn(watched: WatchedPeer) -> AsyncGenerator[None]:
             except PeerBusy:
                 raise
             except LinkgaugeError as error:
-                _log.debug("no turn at the endpoint of this host: %s", error)
-        yield
+                problem = (
+                    f"the endpoint of this host does not know of its tests, and may serve others beside: {error}"
+                )
+        yield problem
 
 
 @asynccontextmanager

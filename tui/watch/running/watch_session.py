@@ -132,7 +132,7 @@ class WatchSession:
         self._failure: Exception | None = None
         self._notifier = Notifier(self.report, self._note_told)
         self._once = False
-        self._noticed: set[tuple[str, str]] = set()  # what was said of tests: once for each peer
+        self._noticed: set[tuple[str | None, str]] = set()  # what was said of tests: once for each peer
 
     @property
     def statuses(self) -> Mapping[str, PeerStatus]:
@@ -331,7 +331,9 @@ class WatchSession:
             if (left_s := give_up_s - time.monotonic()) <= 0:
                 break
             try:
-                async with self._locks.hold_for_test(interface, left_s), hold_own_turn(watched):
+                async with self._locks.hold_for_test(interface, left_s), hold_own_turn(watched) as problem:
+                    if problem is not None:
+                        await self._emit_once(problem)
                     return await self._carry_out_test(watched, cycle_s, attempt)
             except TimeoutError:
                 break
@@ -377,10 +379,14 @@ class WatchSession:
         result = await check.carry_out()
         await call_in_thread(self._context.log.flush, name="run log")
         for text in check.notices:
-            if (watched.name, text) not in self._noticed:
-                self._noticed.add((watched.name, text))
-                await self._emit(WatchNotice(self._clock(), text, watched.name))
+            await self._emit_once(text, watched.name)
         return result
+
+    async def _emit_once(self, text: str, peer: str | None = None) -> None:
+        """Emit a notice unless it was said before."""
+        if (peer, text) not in self._noticed:
+            self._noticed.add((peer, text))
+            await self._emit(WatchNotice(self._clock(), text, peer))
 
     async def _probe_peer(self, name: str) -> None:
         """Probe a peer whenever that is due."""
