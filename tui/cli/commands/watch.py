@@ -54,7 +54,6 @@ class WatchOptions:
     shared: bool = flag(
         _TIMES,
         "Test beside other tests of the endpoint, and let others test beside it, instead of waiting for a turn.",
-        brief="Test beside other tests of the endpoint.",
     )
     budget: str | None = option(
         _TIMES,
@@ -133,7 +132,6 @@ class WatchCommandOptions:
     host: str | None = option(
         _TIMES,
         "This host in a file with [[host]]: it tests all others.",
-        brief="This host in a file with [[host]].",
         metavar="NAME",
         shown="the name that it has",
     )
