@@ -104,6 +104,8 @@ class WatchedPeer:
             raise PlanError(
                 "limits", f"with {self.plan.workload}", "max_loss and min_rate are for streams and datagrams"
             )
+        if self.limits.max_rise_ns is not None and self.peer.iperf3 is not None:
+            raise PlanError("max_rise", "with iperf3", "an iperf3 server answers no probe; leave it out")
         if self.plan.duration_ns is None:
             raise PlanError("seconds", "none", "each test of a watch needs an end: give a duration")
         if self.budget_bytes is not None and self.budget_bytes < 0:

@@ -384,6 +384,8 @@ def _plan(values: Mapping[str, Any]) -> Plan:
         values.get("datagram"),
     )
     options = {key: values[key] for key in ("congestion", "dscp", "nodelay", "source", "device") if key in values}
+    if values.get("max_rise") is not None and workload is not Workload.STREAM:
+        raise PlanError("max_rise", f"with {workload}", "it is for TCP streams; leave it out")
     plan = Plan(
         settings,
         workload,

@@ -138,6 +138,8 @@ def test_a_peer_has_the_link_options_of_the_command_line() -> None:
             PEER + "workload = 'rr'\nmax_loss = 1",
             "peer[1].limits with rr is invalid; max_loss and min_rate are for",
         ),
+        (PEER + "workload = 'rr'\nmax_rise = 30", "peer[1].max_rise with rr is invalid; it is for TCP streams"),
+        ("[[peer]]\naddress = 'iperf3://a'\nmax_rise = 30", "peer[1].max_rise with iperf3 is invalid; an iperf3"),
         ("[notify]\nwebhok = 'http://a'\n" + PEER, "notify.webhok is not known; did you mean webhook?"),
     ],
 )
