@@ -70,7 +70,7 @@ CHECK_RETRANSMITS: Final = Family(
 CHECK_RUNNING: Final = Family("linkgauge_check_running", "1 while a test of the peer runs, else 0.", _PEER)
 CHECK_SKIPPED: Final = Family(
     "linkgauge_check_skipped",
-    "1 where the newest due test was left out: no data left in the budget, or the interface was busy.",
+    "1 if the newest due test was left out: no data left in the budget, or interface or endpoint busy.",
     (*_PEER, "reason"),
 )
 
@@ -148,7 +148,10 @@ ENDED_RUNS: Final = Family(
     "linkgauge_endpoint_ended_runs_total", "Tests that have ended, by the reason.", ("reason",), "counter"
 )
 PROBES: Final = Family(
-    "linkgauge_endpoint_probes_total", "Probes of a watch, and measurements of a path's MTU.", (), "counter"
+    "linkgauge_endpoint_probes_total",
+    "Probes and turns of a watch, and measurements of a path's MTU.",
+    (),
+    "counter",
 )
 REJECTIONS: Final = Family(
     "linkgauge_endpoint_rejections_total",

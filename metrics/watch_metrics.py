@@ -8,6 +8,7 @@ from typing import Final
 
 from .. import __version__
 from ..engine.model.plan import Plan
+from ..watch.data_budget import MonthUse
 from ..watch.events import CheckResult, CheckVerdict, Metric
 from ..watch.watch_plan import WatchedPeer, WatchPlan
 from ..watch.watch_state import PeerStatus
@@ -25,7 +26,9 @@ _METRIC_NAMES: Final = {
 _DIRECTIONS: Final = {True: "worse", False: "better"}
 
 
-def read_watch(plan: WatchPlan, statuses: Mapping[str, PeerStatus], now_s: float) -> Iterator[Reading]:
+def read_watch(
+    plan: WatchPlan, statuses: Mapping[str, PeerStatus], use: MonthUse, now_s: float
+) -> Iterator[Reading]:
     """Yield every known reading of a watch now, in seconds since 1970."""
     yield Reading(families.BUILD_INFO, 1, (__version__,))
     if plan.budget_bytes is not None:
@@ -38,7 +41,7 @@ def read_watch(plan: WatchPlan, statuses: Mapping[str, PeerStatus], now_s: float
         yield from _read_probe(status, labels)
         yield from _read_counts(status, labels)
         yield from _read_shifts(status, labels)
-        yield from _read_data(status, now_s, labels)
+        yield from _read_data(use, watched.name, now_s, labels)
         yield from _read_times(status, labels)
 
 
@@ -99,10 +102,10 @@ def _read_counts(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Readin
     yield Reading(families.FLAPS, status.flaps, labels)
 
 
-def _read_data(status: PeerStatus, now_s: float, labels: tuple[str, ...]) -> Iterator[Reading]:
-    """Yield the data of this month. The status has an earlier month until something is sent in this one."""
-    yield Reading(families.DATA, status.month_bytes, labels)
-    yield Reading(families.MONTH_DATA, status.bytes_at(now_s), labels)
+def _read_data(use: MonthUse, peer: str, now_s: float, labels: tuple[str, ...]) -> Iterator[Reading]:
+    """Yield the data of this month. The use is of an earlier month until something is sent in this one."""
+    yield Reading(families.DATA, use.of(peer), labels)
+    yield Reading(families.MONTH_DATA, use.at(now_s).of(peer), labels)
 
 
 def _read_times(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:

@@ -37,6 +37,10 @@ class MonthUse:
         """The payload of all peers."""
         return sum(self.bytes.values())
 
+    def of(self, peer: str) -> int:
+        """Return the payload of a peer."""
+        return self.bytes.get(peer, 0)
+
     def at(self, now_s: float) -> "MonthUse":
         """Return the use of the month that a time is in: nothing yet if that is another month."""
         month = month_of(now_s)
@@ -52,9 +56,7 @@ class MonthUse:
         match event:
             case CheckEnded() | ProbeEnded():
                 use = self.at(event.at_s)
-                return replace(
-                    use, bytes={**use.bytes, event.peer: use.bytes.get(event.peer, 0) + event.result.bytes}
-                )
+                return replace(use, bytes={**use.bytes, event.peer: use.of(event.peer) + event.result.bytes})
             case DataUsed() if event.month == month_of(event.at_s):
                 return replace(self.at(event.at_s), bytes={each.peer: each.bytes for each in event.peers})
             case WatchNotice(topic=NoticeTopic.BUDGET):
@@ -110,7 +112,7 @@ def find_shortage(
     """
     use = use.at(now_s)
     for whose, budget, used in (
-        (peer.name, peer.budget_bytes, use.bytes.get(peer.name, 0)),
+        (peer.name, peer.budget_bytes, use.of(peer.name)),
         (None, plan.budget_bytes, use.total),
     ):
         least = 1 if cost_bytes is None else max(1, cost_bytes)

@@ -4,10 +4,11 @@ Times are seconds since 1970, UTC. A check is a full test, whose run is in the r
 requests. A cycle is one due check of a peer with its repetitions: it counts once, by the check that decided it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ..presets.verdict import VerdictCode, rate_word
+from ..engine.model.serialization import OMITTED_AT_DEFAULT
+from ..presets.verdict import LimitName, VerdictCode, rate_word
 
 
 class Metric(StrEnum):
@@ -29,7 +30,7 @@ class CheckVerdict(StrEnum):
     GOOD = "good"
     """At its pass mark, or without an expected rate."""
     BELOW = "below"
-    """Below its pass mark."""
+    """Below its pass mark, or beyond a limit."""
     FAILED = "failed"
     """Without a result."""
 
@@ -46,6 +47,8 @@ class SkipReason(StrEnum):
     """It would take more data than this month's budget has left."""
     BUSY = "busy"
     """Another test had this interface for the whole period."""
+    ENDPOINT = "endpoint"
+    """Other tests had the endpoint for the whole period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class CheckResult:
         why: the code of its first finding; None without one.
         detail: why it failed, as a sentence; None if it did not.
         run_id: its run in the run log; None for a probe.
+        beyond: the limits that it breaks, by their options.
+        is_lasting: whether a repetition would fail as well until somebody acts: a key or the plan is wrong.
     """
 
     verdict: CheckVerdict
@@ -69,6 +74,8 @@ class CheckResult:
     why: str | None = None
     detail: str | None = None
     run_id: str | None = None
+    beyond: tuple[LimitName, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
+    is_lasting: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
 
     @property
     def is_judged(self) -> bool:
@@ -81,6 +88,8 @@ class CheckResult:
         match self.verdict:
             case CheckVerdict.FAILED:
                 return "none"
+            case CheckVerdict.BELOW if self.beyond:
+                return "fail"
             case CheckVerdict.BELOW:
                 return "short" if self.percent is None else rate_word(self.percent)
             case CheckVerdict.GOOD:

@@ -1,8 +1,8 @@
 """The due times of tests and probes. Pure.
 
 Time is divided into periods, and each has one due time, moved by the jitter. A due time depends only on the plan,
-the peer's name and the number of its period. So a restarted watch computes the same due times, and tests of many
-hosts do not coincide. Times are seconds since 1970, UTC: summer time moves nothing.
+the names of this host and the peer, and the number of its period. So a restarted watch computes the same due
+times, and tests of many hosts do not coincide. Times are seconds since 1970, UTC: summer time moves nothing.
 
 Nothing is kept between two calls, so the next call takes account of a clock that was set. While you wait for a due
 time, ask again at least every LONGEST_WAIT_S.
@@ -89,13 +89,13 @@ class DueTimes:
 
 def check_times(peer: WatchedPeer) -> DueTimes:
     """Return the due times of a peer's full tests."""
-    return DueTimes(f"check {peer.name}", peer.timing.check_every_ns, peer.timing.jitter)
+    return DueTimes(f"check {peer.origin}{peer.name}", peer.timing.check_every_ns, peer.timing.jitter)
 
 
 def probe_times(peer: WatchedPeer) -> DueTimes | None:
     """Return the due times of a peer's probes; None without probes."""
     every_ns = peer.timing.probe_every_ns
-    return None if every_ns is None else DueTimes(f"probe {peer.name}", every_ns, peer.timing.jitter)
+    return None if every_ns is None else DueTimes(f"probe {peer.origin}{peer.name}", every_ns, peer.timing.jitter)
 
 
 def wait_s(due_s: float, now_s: float) -> float:

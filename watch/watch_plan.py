@@ -12,6 +12,7 @@ from ..engine.model.peer import Peer
 from ..engine.model.plan import SECOND_NS, Plan
 from ..presets.auto_select import AUTO
 from ..presets.expectation import check_variant
+from ..presets.verdict import NO_LIMITS, AcceptanceLimits
 from ..presets.wire import DEFAULT_VARIANT, Variant
 
 MAX_PEERS: Final = 256
@@ -73,6 +74,11 @@ class WatchedPeer:
         budget_bytes: the maximum payload of tests and probes in a calendar month (UTC), both directions; None
             without limit.
         variant: the link options that differ from the preset's.
+        limits: what each test must keep, whatever rate the link should have.
+        is_shared: whether its tests run beside others at the endpoint. Otherwise each has the endpoint for itself,
+            and waits for its turn.
+        own: this host's own endpoint, if both are hosts of a mesh: it takes part in no other test meanwhile.
+        origin: this host: watches of several hosts do not test peers of the same name at the same times.
     """
 
     name: str
@@ -83,12 +89,23 @@ class WatchedPeer:
     timing: Timing = Timing()
     budget_bytes: int | None = None
     variant: Variant = DEFAULT_VARIANT
+    limits: AcceptanceLimits = NO_LIMITS
+    is_shared: bool = False
+    own: Peer | None = None
+    origin: str = ""
 
     def __post_init__(self) -> None:
         """Check the name, the duration, the budget and the link options; raise PlanError."""
         check_name("name", self.name)
         if self.preset is None:
             check_variant(None, self.variant)
+        limits = self.limits.max_loss, self.limits.min_rate_bit_s
+        if self.plan.workload.is_transactional and limits != (None, None):
+            raise PlanError(
+                "limits", f"with {self.plan.workload}", "max_loss and min_rate are for streams and datagrams"
+            )
+        if self.limits.max_rise_ns is not None and self.peer.iperf3 is not None:
+            raise PlanError("max_rise", "with iperf3", "an iperf3 server answers no probe; leave it out")
         if self.plan.duration_ns is None:
             raise PlanError("seconds", "none", "each test of a watch needs an end: give a duration")
         if self.budget_bytes is not None and self.budget_bytes < 0:

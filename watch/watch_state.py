@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from .changes.level_watch import LevelWatch
-from .data_budget import LIKE_LAST_TESTS, MonthUse, month_of
+from .data_budget import LIKE_LAST_TESTS, MonthUse
 from .events import (
     ChangeFound,
-    ChangeTold,
     CheckBegan,
     CheckEnded,
     CheckResult,
@@ -21,13 +20,12 @@ from .events import (
     CheckVerdict,
     DataUsed,
     Metric,
-    News,
     ProbeEnded,
     WatchEnded,
     WatchEvent,
     WatchStarted,
-    told,
 )
+from .news_to_tell import NewsToTell
 from .watch_plan import WatchPlan
 
 MAX_CHANGES: Final = 100
@@ -55,8 +53,6 @@ class PeerStatus:
         running_since_s: when the running test began; None between tests.
         next_check_s: when the next test is due; None until it is known.
         next_probe_s: when the next probe is due; None without probes.
-        month: the calendar month of `month_bytes`, as `2026-11`.
-        month_bytes: the payload of this month's tests and probes.
         checks: the tests that have ended since the watch's first start, by verdict: good, below, failed.
         missed: due tests that were not carried out before the next one was due.
         retests: how many of the ended tests were repetitions.
@@ -79,8 +75,6 @@ class PeerStatus:
     running_since_s: float | None = None
     next_check_s: float | None = None
     next_probe_s: float | None = None
-    month: str | None = None
-    month_bytes: int = 0
     checks: tuple[int, int, int] = (0, 0, 0)
     missed: int = 0
     retests: int = 0
@@ -90,9 +84,12 @@ class PeerStatus:
     day: tuple[CheckEnded, ...] = field(default=())
     probes: tuple[ProbeEnded, ...] = field(default=())
 
-    def bytes_at(self, now_s: float) -> int:
-        """Return the payload of the month that a time is in: 0 if the newest event is of an earlier month."""
-        return self.month_bytes if self.month == month_of(now_s) else 0
+    @property
+    def newest_result(self) -> CheckResult | None:
+        """The result of the newest test or probe; None before the first."""
+        known = [event for event in (self.last_attempt, self.last_probe) if event is not None]
+        newest = max(known, key=lambda event: event.at_s, default=None)
+        return None if newest is None else newest.result
 
     def next_attempt(self, cycle_s: float) -> int:
         """Return how many tests of a cycle have ended: a restart goes on with the next one."""
@@ -117,9 +114,6 @@ def advance(status: PeerStatus, event: WatchEvent) -> PeerStatus:
             begun = status.begun if isinstance(event, WatchStarted) else None
             since_s = None if begun is None else begun.at_s
             status = replace(status, running_since_s=since_s, next_check_s=None, next_probe_s=None)
-        case DataUsed(_, month, peers):
-            used = {each.peer: each.bytes for each in peers}
-            status = replace(status, month=month, month_bytes=used.get(status.name, 0))
         case CheckBegan(peer=status.name):
             undecided = event.cycle_s, event.attempt
             status = replace(status, running_since_s=event.at_s, begun=event, undecided=undecided)
@@ -131,7 +125,7 @@ def advance(status: PeerStatus, event: WatchEvent) -> PeerStatus:
             status = replace(_closed(status, event.until_s), missed=status.missed + event.count)
         case ProbeEnded(peer=status.name):
             probes = _of_last_day(status.probes, event)
-            status = replace(_with_bytes(status, event.at_s, event.result), last_probe=event, probes=probes)
+            status = replace(status, last_probe=event, probes=probes)
         case ChangeFound(peer=status.name):
             kind = event.metric, event.is_worse
             counts = {**status.change_counts, kind: status.change_counts.get(kind, 0) + 1}
@@ -146,7 +140,7 @@ def _after_check(status: PeerStatus, event: CheckEnded) -> PeerStatus:
     counts = zip(CheckVerdict, status.checks, strict=True)
     good, below, failed = (count + (verdict is each) for each, count in counts)
     status = replace(
-        _with_bytes(status, event.at_s, event.result),
+        status,
         running_since_s=None,
         last_attempt=event,
         last_skip=None,
@@ -161,7 +155,7 @@ def _after_check(status: PeerStatus, event: CheckEnded) -> PeerStatus:
 
 def _closed(status: PeerStatus, cycle_s: float) -> PeerStatus:
     """Return the status after a cycle that was decided, skipped or missed."""
-    return replace(status, begun=None, undecided=None, cycle_s=cycle_s)
+    return replace(status, begun=None, running_since_s=None, undecided=None, cycle_s=cycle_s)
 
 
 def _after_skip(status: PeerStatus, event: CheckSkipped) -> PeerStatus:
@@ -182,12 +176,6 @@ def _decided(status: PeerStatus, event: CheckEnded) -> PeerStatus:
     has_flapped = event.attempt > 0 and event.result.verdict is CheckVerdict.GOOD
     day = _of_last_day(status.day, event)
     return replace(status, last_check=event, flaps=status.flaps + has_flapped, day=day)
-
-
-def _with_bytes(status: PeerStatus, at_s: float, result: CheckResult) -> PeerStatus:
-    """Return the status with the payload of a test or probe in its month."""
-    month = month_of(at_s)
-    return replace(status, month=month, month_bytes=status.bytes_at(at_s) + result.bytes)
 
 
 def _of_last_day(items: tuple[_OfDay, ...], newest: _OfDay) -> tuple[_OfDay, ...]:
@@ -212,8 +200,7 @@ class WatchState:
     Args:
         statuses: the status of each peer of the journal or the plan.
         use: the data of this month's tests and probes.
-        untold: news without a notification so far: the newest change of each metric of a peer, and of its verdict.
-        told: the verdict that was last told of a peer, and when; GOOD if nobody was told of another.
+        news: the news that the receivers of notifications do not know yet.
         unread: the reasons for entries that could not be read.
         peers: the peers of the newest start or reload; None if the journal has forgotten it.
         unpruned_since_s: when the journal was last pruned, or began; None before the first event.
@@ -221,8 +208,7 @@ class WatchState:
 
     statuses: dict[str, PeerStatus] = field(default_factory=dict[str, PeerStatus])
     use: MonthUse = field(default_factory=MonthUse)
-    untold: dict[tuple[str, Metric | None], News] = field(default_factory=dict[tuple[str, Metric | None], News])
-    told: dict[str, tuple[CheckVerdict, float]] = field(default_factory=dict[str, tuple[CheckVerdict, float]])
+    news: NewsToTell = field(default_factory=NewsToTell)
     unread: list[str] = field(default_factory=list[str])
     peers: tuple[str, ...] | None = None
     unpruned_since_s: float | None = None
@@ -287,7 +273,7 @@ class WatchState:
         else:
             before = self.statuses.get(peer) or PeerStatus(peer)
             self.statuses[peer] = advance(before, event)
-            self._note_news(event, before.last_check, self.statuses[peer].last_check)
+            self.news.take_in(event, before.last_check, self.statuses[peer].last_check)
         self.use = self.use.after(event)
         if self.unpruned_since_s is None or isinstance(event, DataUsed):
             self.unpruned_since_s = event.at_s
@@ -299,40 +285,6 @@ class WatchState:
         begun = [status.begun for status in self.statuses.values() if status.begun is not None]
         self.statuses = {name: replace(status, begun=None) for name, status in self.statuses.items()}
         return begun
-
-    def _note_news(self, event: WatchEvent, before: CheckEnded | None, after: CheckEnded | None) -> None:
-        """Note news that an event brings, and news that is told; `before` and `after` are the tests that count.
-
-        A test is news if its verdict differs from the one before. The first test is news if it is not good.
-        """
-        verdict = CheckVerdict.GOOD if before is None else before.result.verdict
-        if after is not None and after.result.verdict is not verdict:
-            self.untold[after.peer, None] = after
-        if isinstance(event, ChangeFound):
-            self.untold[event.peer, event.metric] = event
-        elif isinstance(event, ChangeTold):
-            self._note_told(event)
-
-    def _note_told(self, event: ChangeTold) -> None:
-        verdict, news = self.told_verdict(event.peer), self.untold.get((event.peer, event.metric))
-        if news is not None and told(news, event.at_s) == event:
-            del self.untold[event.peer, event.metric]
-            verdict = news.result.verdict if isinstance(news, CheckEnded) else verdict
-        if event.metric is None:
-            self.told[event.peer] = verdict, event.at_s
-
-    def told_verdict(self, peer: str) -> CheckVerdict:
-        """Return the verdict that the receivers of notifications know of a peer."""
-        return self.told.get(peer, (CheckVerdict.GOOD, 0.0))[0]
-
-    def lasting_trouble(self, until_s: float) -> list[CheckEnded]:
-        """Return the tests that count of peers that are not good, if that was told at `until_s` or earlier."""
-        return [
-            last
-            for peer, (verdict, at_s) in self.told.items()
-            if verdict is not CheckVerdict.GOOD and at_s <= until_s and (peer, None) not in self.untold
-            if (last := self.statuses[peer].last_check) is not None
-        ]
 
     def set_due(self, peer: str, *, check_s: float | None = None, probe_s: float | None = None) -> None:
         """Note when the next test or probe of a peer is due."""
@@ -350,5 +302,5 @@ class WatchState:
 
 
 def decides_cycle(result: CheckResult, attempt: int, retests: int) -> bool:
-    """Return whether a test ends its cycle: it is good, or the last repetition."""
-    return result.verdict is CheckVerdict.GOOD or attempt >= retests
+    """Return whether a test ends its cycle: it is good, the last repetition, or a repetition would not help."""
+    return result.verdict is CheckVerdict.GOOD or result.is_lasting or attempt >= retests

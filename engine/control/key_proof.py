@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from ..model.errors import PeerKeyRequired, PeerRefused, PeerUntrusted, RemoteProtocolError
+from ..model.errors import PeerBusy, PeerKeyRequired, PeerRefused, PeerUntrusted, RemoteProtocolError
 from ..model.peer import Peer
 from ..model.shared_key import (
     FAR_ROLE,
@@ -49,12 +49,21 @@ async def prove_key(link: ControlConnection, peer: Peer, key: SharedKey | None) 
 def require(kind: type[M], message: Message, peer: Peer) -> M:
     """Return the message if it is of this kind; raise PeerRefused or PeerKeyRequired for a refusal."""
     if isinstance(message, Refuse):
-        if message.about == "key":
-            raise PeerKeyRequired(f"{peer} rejected your key: {_GIVE_KEY}")
-        raise PeerRefused(f"{peer} declines: {message.text}")
+        raise refusal_error(peer, message)
     if not isinstance(message, kind):
         raise RemoteProtocolError(f"it sent {type(message).__name__} in place of {kind.__name__}")
     return message
+
+
+def refusal_error(peer: object, refusal: Refuse) -> PeerRefused:
+    """Return the error of a refusal by a peer."""
+    match refusal.about:
+        case "key":
+            return PeerKeyRequired(f"{peer} rejected your key: {_GIVE_KEY}")
+        case "busy":
+            return PeerBusy(f"{peer} declines: {refusal.text}", refusal.free_in_s)
+        case _:
+            return PeerRefused(f"{peer} declines: {refusal.text}")
 
 
 class KeyCheck:

@@ -17,7 +17,6 @@ from ..control.handshake import HandshakeResult, handshake_as_far
 from ..control.keepalive import MAX_SILENCE_NS, PING_INTERVAL_S
 from ..control.key_proof import KeyCheck
 from ..model.errors import (
-    AddressRefused,
     ConnectionClosed,
     LimitReached,
     LinkgaugeError,
@@ -82,8 +81,7 @@ async def serve_client(
             pass  # a near end that only asked for the host's facts
         except LinkgaugeError as error:
             if isinstance(error, RequestDeclined):
-                is_address = isinstance(error, AddressRefused)
-                control.try_send(Refuse(str(error), "limit") if is_address else refusal_of(error))
+                control.try_send(refusal_of(error, reads_busy=service.reads_busy))
             log(rejection(address, error, service.key_name))
         except MemoryError:
             control.try_send(Refuse("the remote host is out of memory"))
@@ -101,6 +99,7 @@ class _ClientService:
     context: ServiceContext
     check: KeyCheck
     stack: contextlib.ExitStack
+    reads_busy: bool = False
 
     @property
     def key_name(self) -> str | None:
@@ -123,7 +122,7 @@ class _ClientService:
             admission.check_address(self.address)
         async with _deadline(limits.handshake_s, "handshake_s"):
             ends = await handshake_as_far(self.control, self.check, admit)
-        clients[0].hostname = ends.near.hostname
+        clients[0].hostname, self.reads_busy = ends.near.hostname, ends.near.reads_busy
         async with _deadline(limits.idle_s, "idle_s"):
             message = await self.control.receive()
         if isinstance(message, Open):

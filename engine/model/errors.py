@@ -13,7 +13,9 @@ LinkgaugeError
 │   ├── PeerNotLinkgauge     something answers that is not a linkgauge endpoint
 │   ├── PeerVersionMismatch  an endpoint of another protocol version
 │   ├── PeerRefused          the endpoint declines, with its reason
-│   │   └── PeerKeyRequired  it asks for a key that this end does not have
+│   │   ├── PeerKeyRequired  it asks for a key that this end does not have
+│   │   └── PeerBusy         other tests run there now
+│   ├── PeerLacksTurns       an earlier version, which gives no turns
 │   ├── PeerUntrusted        it did not prove that it is the endpoint that was meant
 │   ├── ConnectionTampered   the control connection was changed between the two ends
 │   ├── ServerEnded          an iperf3 server ends the test
@@ -262,6 +264,18 @@ class PeerKeyRequired(PeerRefused):
     """The endpoint asks for a key, and this end has none or another one."""
 
 
+class PeerBusy(PeerRefused):
+    """The endpoint has other tests, and no turn for this one. They end within `free_in_s`; None is unknown."""
+
+    def __init__(self, text: str, free_in_s: int | None = None) -> None:
+        super().__init__(text)
+        self.free_in_s = free_in_s
+
+
+class PeerLacksTurns(PeerError):
+    """An endpoint of an earlier version: it cannot have one test alone, nor let one wait."""
+
+
 class PeerUntrusted(PeerError):
     """The far end did not prove that it is the endpoint that was meant."""
 
@@ -310,7 +324,14 @@ class LimitReached(RequestDeclined):
 
 
 class EndpointBusy(RequestDeclined):
-    """A client asks for a test beside others, or beside one that has the endpoint for itself."""
+    """A client asks for a test beside others, or beside one that has the endpoint for itself.
+
+    Those end within `free_in_s` seconds; None if one of them has no end.
+    """
+
+    def __init__(self, text: str, free_in_s: int | None = None) -> None:
+        super().__init__(text)
+        self.free_in_s = free_in_s
 
 
 class AddressRefused(RequestDeclined):

@@ -17,6 +17,7 @@ from typing import Final
 
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult
+from ..control.key_proof import refusal_error
 from ..iperf3.protocol.missing_features import Feature, why_unavailable
 from ..model.errors import (
     ConnectionClosed,
@@ -56,8 +57,8 @@ _AT_ONCE: Final = 8
 # MTUs of real links: jumbo frames, FDDI, Ethernet, and Ethernet less the headers of tunnels.
 _COMMON_BYTES: Final = (9_000, 8_950, 8_500, 4_352, 1_500, 1_492, 1_480, 1_476, 1_460, 1_450, 1_440, 1_420, 1_400)
 _UNBOUND: Final = SocketOptions()
-# The test that the endpoint prepares. It never starts.
-_PLAN: Final = Plan(Settings(rate_bit_s=1_000), Workload.UDP, duration_ns=SECOND_NS)
+PATH_PLAN: Final = Plan(Settings(rate_bit_s=1_000), Workload.UDP, duration_ns=SECOND_NS)
+"""The test that the endpoint prepares for a path's datagrams. It never starts."""
 _log = logging.getLogger(__name__)
 
 
@@ -169,15 +170,15 @@ async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> P
             control.try_send(Stop(RunEnd(Reason.STOPPED, "")))
 
 
-async def prepare_path_session(control: ControlConnection, peer: FarEnd) -> RunSecret:
+async def prepare_path_session(control: ControlConnection, peer: FarEnd, plan: Plan = PATH_PLAN) -> RunSecret:
     """Let the endpoint prepare a test of UDP; return its secret. Raises PeerRefused."""
-    control.try_send(Open(_PLAN))
+    control.try_send(Open(plan))
     while True:
         message = await control.receive()
         if isinstance(message, Ready):
             return control.derive_run_secret(bytes.fromhex(message.token))
         if isinstance(message, Refuse):
-            raise PeerRefused(f"{peer} declines: {message.text}")
+            raise refusal_error(peer, message)
         if isinstance(message, Finish):
             raise PeerRefused(f"{peer} ended the measurement before it began: {message.end.detail}")
 

@@ -14,12 +14,14 @@ from typing import Final, TypeVar
 
 from ..control.connection import ControlConnection
 from ..control.keepalive import PING_INTERVAL_S
+from ..control.key_proof import refusal_error
 from ..metering.drain import MAX_DRAIN_S
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
     LinkgaugeError,
     PeerError,
+    PeerLacksTurns,
     PeerRefused,
 )
 from ..model.events import EndText, Reason, RunEnd, WarningText
@@ -85,7 +87,7 @@ async def open_run(
         if plan.needs_turns and not ends.far.reads_others:
             option = "--exclusive" if plan.exclusive else "--wait"
             text = f"{peer} runs an earlier version, which does not know {option}; update linkgauge there"
-            raise PeerError(f"{text}, or leave the option out")
+            raise PeerLacksTurns(f"{text}, or leave the option out")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = EndpointRun(plan, peer, control, ends, expectation_for, mode)
@@ -193,7 +195,7 @@ class EndpointRun(Run):
             if isinstance(message, kind):
                 return message
             if isinstance(message, Refuse):
-                raise PeerRefused(f"{self._peer} declines: {message.text}")
+                raise refusal_error(self._peer, message)
             if isinstance(message, Finish):
                 raise PeerRefused(f"{self._peer} ended the test before it began: {message.end.detail}")
             self._handle(message)

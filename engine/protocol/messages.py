@@ -5,14 +5,15 @@ end may send which message, and when, is the table of state_machine.py.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
-from ..model.errors import DecodeError, LimitReached, LinkgaugeError
+from ..model.errors import AddressRefused, DecodeError, EndpointBusy, LimitReached, LinkgaugeError
 from ..model.events import RunEnd
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
 from ..model.samples import Sample
+from ..model.serialization import OMITTED_AT_DEFAULT
 from ..model.session_counters import SocketInfo
 from ..model.shared_key import NONCE_BYTES
 from .tokens import TOKEN_BYTES
@@ -83,16 +84,20 @@ class Introduction:
 class Refuse:
     """Far: declined, with a reason for the user. The last message of a connection.
 
-    `about` is the subject for a program: the key, a limit, or anything else.
+    `about` is the subject for a program: the key, a limit, other tests, or anything else. Other tests end within
+    `free_in_s` seconds; None is unknown. Only a near end that `reads_busy` gets this subject and this time.
     """
 
     text: str
-    about: Literal["key", "limit", "other"] = "other"
+    about: Literal["key", "limit", "busy", "other"] = "other"
+    free_in_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
-def refusal_of(error: LinkgaugeError) -> Refuse:
+def refusal_of(error: LinkgaugeError, *, reads_busy: bool = False) -> Refuse:
     """Return the refusal that tells the other end this error."""
-    return Refuse(str(error), "limit" if isinstance(error, LimitReached) else "other")
+    if reads_busy and isinstance(error, EndpointBusy):
+        return Refuse(str(error), "busy", error.free_in_s)
+    return Refuse(str(error), "limit" if isinstance(error, LimitReached | AddressRefused) else "other")
 
 
 @dataclass(frozen=True, slots=True)

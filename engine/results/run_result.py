@@ -8,7 +8,7 @@ are equal.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from ..model.events import Expectation, Reason, Started
 from ..model.host_info import HostInfo
@@ -27,6 +27,8 @@ from .measured_result import (
 )
 from .responsiveness.document import ResponsivenessFigures, responsiveness_figures
 from .summary import Period, Summary
+
+_MILLISECOND_NS: Final = 1_000_000
 
 
 def _megabits(bit: float) -> float:
@@ -375,6 +377,12 @@ class RunResult:
         if total.is_datagrams:
             return total.loss
         return None if efficiency_percent is None else 1 - efficiency_percent / 100
+
+    @property
+    def rise_ns(self) -> float | None:
+        """The rise of latency under load; None if it was not measured."""
+        measured = self.responsiveness
+        return None if measured is None or measured.rise_ms is None else measured.rise_ms * _MILLISECOND_NS
 
 
 def _with_total(expected: Expectation, direction: Direction | None) -> Expectation:

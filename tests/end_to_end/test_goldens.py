@@ -31,6 +31,7 @@ from linkgauge.tui.report.run_page import render_report
 from linkgauge.tui.session.run_recorder import Outcome, RunRecorder
 from linkgauge.tui.session.run_spec import Judging, Record, find_preset
 from linkgauge.tui.watch.running.peer_test import result_of_run
+from linkgauge.watch.data_budget import MonthUse
 from linkgauge.watch.events import CheckEnded
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
 from linkgauge.watch.watch_state import PeerStatus
@@ -187,7 +188,9 @@ def test_the_metrics_of_watched_runs_are_the_same_bytes(golden: SnapshotAssertio
         check = CheckEnded(NOW_S, name, NOW_S - 10, 0, result, decides=True)
         statuses[name] = PeerStatus(name, last_check=check)
     plan = WatchPlan("recorded", tuple(peers))
-    readings = (each for each in read_watch(plan, statuses, NOW_S) if "build_info" not in each.family.name)
+    readings = (
+        each for each in read_watch(plan, statuses, MonthUse(), NOW_S) if "build_info" not in each.family.name
+    )
     assert encode_metrics(readings)[0] == golden
 
 

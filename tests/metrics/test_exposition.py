@@ -10,7 +10,7 @@ from linkgauge.metrics.watch_metrics import read_watch
 
 from .prometheus_programs import find_program
 from .test_endpoint_metrics import status
-from .watched_peers import NOW_S, PLAN, STATUSES
+from .watched_peers import NOW_S, PLAN, STATUSES, USE
 
 
 @pytest.mark.parametrize("of", ["watch", "endpoint", "every metric"])
@@ -18,7 +18,7 @@ def test_promtool_finds_nothing_to_say(of: str) -> None:
     """Its lint knows the conventions of names, units and types."""
     promtool = find_program("promtool")
     readings = {
-        "watch": lambda: read_watch(PLAN, STATUSES, NOW_S),
+        "watch": lambda: read_watch(PLAN, STATUSES, USE, NOW_S),
         "endpoint": lambda: EndpointMetrics(lambda: status(100, None)).read(),
         "every metric": lambda: [
             Reading(each, 1, (label,) * len(each.labels))

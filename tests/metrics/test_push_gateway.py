@@ -11,7 +11,7 @@ from linkgauge.metrics.watch_metrics import read_watch
 from linkgauge.watch.watch_plan import WatchPlan
 
 from .prometheus_programs import fetch, run_pushgateway
-from .watched_peers import NOW_S, PLAN, STATUSES, peer
+from .watched_peers import NOW_S, PLAN, STATUSES, USE, peer
 
 
 async def test_a_real_gateway_takes_every_metric_and_a_push_replaces_the_one_before() -> None:
@@ -19,10 +19,10 @@ async def test_a_real_gateway_takes_every_metric_and_a_push_replaces_the_one_bef
     path = group_path({"instance": "host-1", "watch": "office"})
     with run_pushgateway() as url:
         gateway = parse_gateway(url)
-        await push(gateway, path, *encode(read_watch(PLAN, STATUSES, NOW_S)))
+        await push(gateway, path, *encode(read_watch(PLAN, STATUSES, USE, NOW_S)))
         text = await asyncio.to_thread(fetch, f"{url}/metrics")
         assert b'linkgauge_flaps_total{instance="host-1",job="linkgauge",peer="fra",watch="office"} 1' in text
-        await push(gateway, path, *encode(read_watch(WatchPlan("office", (peer("lon"),)), {}, NOW_S)))
+        await push(gateway, path, *encode(read_watch(WatchPlan("office", (peer("lon"),)), {}, USE, NOW_S)))
         text = await asyncio.to_thread(fetch, f"{url}/metrics")
         assert b'peer="lon"' in text
         assert b'peer="fra"' not in text

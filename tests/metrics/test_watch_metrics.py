@@ -8,14 +8,14 @@ from linkgauge.watch.events import CheckResult, CheckVerdict
 from linkgauge.watch.watch_plan import WatchPlan
 from linkgauge.watch.watch_state import PeerStatus
 
-from .watched_peers import NOW_S, PLAN, STATUSES, ended, peer
+from .watched_peers import NOW_S, PLAN, STATUSES, USE, ended, peer
 
 
 def values_of(
     plan: WatchPlan = PLAN, statuses: Mapping[str, PeerStatus] = STATUSES, now_s: float = NOW_S
 ) -> dict[tuple[str, ...], float]:
     """Return each reading's value by its name, without the prefix, and its labels, without the watch."""
-    return short(list(read_watch(plan, statuses, now_s)))
+    return short(list(read_watch(plan, statuses, USE, now_s)))
 
 
 def short(readings: list[Reading]) -> dict[tuple[str, ...], float]:

@@ -3,6 +3,7 @@
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.workload import Workload
+from linkgauge.watch.data_budget import MonthUse
 from linkgauge.watch.events import (
     ChangeFound,
     CheckEnded,
@@ -54,8 +55,6 @@ BUSY = PeerStatus(
     running_since_s=NOW_S - 1,
     next_check_s=NOW_S + 600,
     next_probe_s=NOW_S + 55,
-    month="2026-11",
-    month_bytes=3_000_000_000,
     checks=(40, 2, 1),
     retests=2,
     flaps=1,
@@ -65,3 +64,4 @@ BUSY = PeerStatus(
 PLAN = WatchPlan("office", (peer("fra", budget_bytes=10**10), peer("lon")), budget_bytes=10**11)
 STATUSES = {"fra": BUSY, "lon": PeerStatus("lon")}
 """A peer with all values, and a new one."""
+USE = MonthUse("2026-11", {"fra": 3_000_000_000})

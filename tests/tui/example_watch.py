@@ -9,6 +9,7 @@ from typing import Any
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.tui.watch.running.watch_session import WatchSession
+from linkgauge.watch.data_budget import MonthUse
 from linkgauge.watch.events import (
     ChangeFound,
     CheckBegan,
@@ -137,8 +138,6 @@ def status(name: str, number: int) -> PeerStatus:
         last_probe=probes[-1],
         next_check_s=NOW_S + HOUR_S - 60 * number - 400,
         next_probe_s=NOW_S + 30,
-        month="2026-11",
-        month_bytes=4 * GIB + number * GIB // 7,
         checks=(400 + by_verdict[0], by_verdict[1], by_verdict[2]),
         retests=9,
         flaps=2,
@@ -151,7 +150,7 @@ def status(name: str, number: int) -> PeerStatus:
 def over_budget(before: PeerStatus) -> PeerStatus:
     """Return a peer whose data of the month is used up."""
     skip = CheckSkipped(NOW_S - 60, before.name, NOW_S - 60, SkipReason.BUDGET)
-    return replace(before, month_bytes=10 * GIB - 3, last_skip=skip)
+    return replace(before, last_skip=skip)
 
 
 def all_failed(before: PeerStatus) -> PeerStatus:
@@ -166,11 +165,13 @@ class ScriptedWatch(WatchSession):
     def __init__(self, count: int = 3, *, is_new: bool = False, long_names: bool = False) -> None:
         self.plan = plan(count, long_names=long_names)
         self._statuses: dict[str, PeerStatus] = {
-            each.name: PeerStatus(each.name, next_check_s=NOW_S + 40 * number, month="2026-11")
+            each.name: PeerStatus(each.name, next_check_s=NOW_S + 40 * number)
             if is_new
             else status(each.name, number)
             for number, each in enumerate(self.plan.peers, 1)
         }
+        numbers = enumerate(self.plan.peers, 1)
+        self.used = {each.name: 0 if is_new else 4 * GIB + number * GIB // 7 for number, each in numbers}
         self.checked: list[str] = []
         self.stops = 0
         self.problem: Exception | None = None
@@ -184,6 +185,16 @@ class ScriptedWatch(WatchSession):
     @statuses.setter
     def statuses(self, statuses: dict[str, PeerStatus]) -> None:
         self._statuses = statuses
+
+    @property
+    def use(self) -> MonthUse:
+        """The data that the test has set."""
+        return MonthUse("2026-11", self.used)
+
+    def use_up(self, name: str) -> None:
+        """Let the month's data of a peer be used up."""
+        self.statuses[name] = over_budget(self.statuses[name])
+        self.used[name] = 10 * GIB - 3
 
     def emit(self, *events: WatchEvent) -> None:
         """Let events happen."""

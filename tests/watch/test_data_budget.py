@@ -8,9 +8,9 @@ from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.watch.data_budget import MonthUse, expected_cost, find_shortage, most_bytes
-from linkgauge.watch.events import CheckSkipped, CheckVerdict, SkipReason, WatchEvent, WatchNotice
+from linkgauge.watch.events import CheckSkipped, CheckVerdict, SkipReason, WatchEvent, WatchNotice, WatchStarted
 from linkgauge.watch.watch_plan import WatchedPeer, WatchPlan
-from linkgauge.watch.watch_state import PeerStatus, advance
+from linkgauge.watch.watch_state import WatchState
 
 from .event_examples import NOON_S, ended, probed
 
@@ -117,5 +117,16 @@ def test_a_restart_goes_on_from_the_recorded_use() -> None:
     written = use.as_event(NOON_S + 30)
     assert reduce(MonthUse.after, [written, *later], MonthUse()) == reduce(MonthUse.after, later, use)
     assert MonthUse().after(replace(written, month="2024-01")).total == 0
-    status = reduce(advance, [written, *later], PeerStatus("db-1"))
-    assert (status.month, status.month_bytes) == ("2025-11", 1_700)
+    assert reduce(MonthUse.after, [written, *later], MonthUse()).of("db-1") == 1_700
+
+
+def test_a_restart_and_a_file_that_is_read_again_keep_the_sum_of_the_month() -> None:
+    """Also the part of a peer that has left the file, and of which the journal has no other entry."""
+    written = use_after(ended(bytes_=1_000), ended(peer="gone", bytes_=500)).as_event(NOON_S + 30)
+    state = WatchState()
+    for event in (written, WatchStarted(NOON_S + 40, ("db-1", "db-2"))):
+        state.recall(event)
+    state.add_peers(WATCH)
+    state.apply(ended(at_s=NOON_S + 60, bytes_=7))
+    state.add_peers(replace(WATCH, peers=WATCH.peers[:1]))
+    assert (state.use.of("db-1"), state.use.of("gone"), state.use.total) == (1_007, 500, 1_507)

@@ -5,7 +5,6 @@ from functools import reduce
 from itertools import pairwise
 
 import pytest
-from linkgauge.watch.data_budget import month_of
 from linkgauge.watch.events import (
     CheckBegan,
     CheckSkipped,
@@ -23,7 +22,6 @@ from linkgauge.watch.watch_state import MAX_CHANGES, MAX_OF_A_DAY, PeerStatus, W
 from .event_examples import NOON_S, changed, ended, probed
 
 HOUR_S = 3_600.0
-MIDNIGHT_OF_DECEMBER_S = 1_764_547_200.0
 BEGAN = CheckBegan(NOON_S, "db-1", NOON_S, 0, "r1")
 
 
@@ -77,17 +75,6 @@ def test_a_skipped_test_is_known_until_the_next_one_ends() -> None:
     skipped = CheckSkipped(NOON_S, "db-1", NOON_S, SkipReason.BUSY)
     assert after(skipped, BEGAN).last_skip == skipped
     assert after(skipped, ended()).last_skip is None
-
-
-def test_the_bytes_of_tests_and_probes_are_summed_by_the_month_in_utc() -> None:
-    """At midnight of the first they begin anew."""
-    status = after(ended(bytes_=1_000), ended(decides=False, bytes_=500), probed(bytes_=7))
-    assert (status.month, status.month_bytes) == ("2025-11", 1_507)
-    status = after(probed(MIDNIGHT_OF_DECEMBER_S - 0.1, bytes_=1), status=status)
-    assert (status.month, status.month_bytes) == ("2025-11", 1_508)
-    status = after(probed(MIDNIGHT_OF_DECEMBER_S, bytes_=9), status=status)
-    assert (status.month, status.month_bytes) == ("2025-12", 9)
-    assert month_of(0) == "1970-01"
 
 
 def test_a_day_is_the_24_hours_before_the_newest_event() -> None:

@@ -1,4 +1,4 @@
-"""The options of latency under load: what is a pass, and how a responsiveness test loads the link."""
+"""The pass marks of a test beside its rate, and how a responsiveness test loads the link."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -14,10 +14,11 @@ from .click_extension import option
 from .options import TEST, congestion_option, device_option, dscp_option, source_option
 
 if TYPE_CHECKING:
-    from ...presets.verdict import LatencyLimit
+    from ...presets.verdict import AcceptanceLimits, LatencyLimit
 
 # A section of the help.
 _LATENCY: Final = "Latency under load"
+_LIMITS: Final = "Limits of every test"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,52 @@ def check_measurable(peer: Peer, wanted: str) -> None:
         raise UsageError(f"{wanted} cannot be had of {peer}: {reason}")
     if peer.ssh is not None and peer.ssh.is_data_tunneled:
         raise UsageError(f"{wanted} with --via-ssh would measure ssh's own queue; leave out --via-ssh")
+
+
+@dataclass(frozen=True, slots=True)
+class LimitOptions:
+    """What every test of a mesh or a watch must keep, whatever rate its link should have."""
+
+    max_loss: str | None = option(
+        _LIMITS,
+        "Largest lost share that is a pass, in percent: segments sent again, or datagrams.",
+        metavar="PERCENT",
+    )
+    min_rate: str | None = option(_LIMITS, "Lowest goodput that is a pass: 100M, 2.5G.", metavar="RATE")
+    max_rise: str | None = option(
+        _LIMITS,
+        "Largest rise of latency under load that is a pass, in milliseconds; each test then measures it.",
+        metavar="MS",
+    )
+
+    def to_limits(self, workload: Workload) -> "AcceptanceLimits":
+        """Return the limits. Raises PlanError, or UsageError for one that the workload has no figure for."""
+        from ...presets.verdict import AcceptanceLimits
+
+        for name, given in (("--max-loss", self.max_loss), ("--min-rate", self.min_rate)):
+            if given is not None and workload is Workload.RR:
+                raise UsageError(f"{name} is for streams and datagrams; leave it out, or --workload rr")
+        self._latency.check_workload(workload)
+        latency = self._latency.limit()
+        return AcceptanceLimits(
+            None if self.max_loss is None else parsing.loss_limit(self.max_loss),
+            None if self.min_rate is None else parsing.minimum_rate_bit_s(self.min_rate),
+            None if latency is None else latency.max_rise_ns,
+        )
+
+    def apply_to(self, plan: Plan) -> Plan:
+        """Return a plan that measures latency under load too, if it is to be judged."""
+        return plan if self.max_rise is None else with_responsiveness(plan)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same options as words of a command line."""
+        given = {"--max-loss": self.max_loss, "--min-rate": self.min_rate, "--max-rise": self.max_rise}
+        return [word for name, value in given.items() if value is not None for word in (name, value)]
+
+    @property
+    def _latency(self) -> LatencyOptions:
+        return LatencyOptions(self.max_rise, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from ...presets.wire import DEFAULT_VARIANT
 from ..session.run_recorder import RunRecorder
 from ..session.run_spec import Judging, Record
 
-_MILLISECOND_NS: Final = 1_000_000
 _AT_EXPECTED: Final = "at-expected"
 _NO_EVENTS: Final = "the host sent no events of the test"
 
@@ -126,12 +125,6 @@ def figure_of_run(cell: Cell, run_id: str, run: RunResult, failure: CellFailure 
         transactions_s=run.total.transactions_s,
         expected_bit_s=run.expected_bit_s,
         loss=run.loss,
-        rise_ns=_rise_ns(run),
+        rise_ns=run.rise_ns,
         why=next((code for code in run.why if code != _AT_EXPECTED), None),
     )
-
-
-def _rise_ns(run: RunResult) -> float | None:
-    """Return the rise of latency under load; None if it was not measured."""
-    measured = run.responsiveness
-    return None if measured is None or measured.rise_ms is None else measured.rise_ms * _MILLISECOND_NS

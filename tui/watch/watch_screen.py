@@ -194,7 +194,7 @@ class WatchScreen(ProgressScreen):
     def draw(self) -> None:
         """Draw the present state."""
         self._view = replace(
-            watch_view(self._session.plan, self._session.statuses, self._clock()),
+            watch_view(self._session.plan, self._session.statuses, self._session.use, self._clock()),
             is_stopping=self.is_closing,
             is_over=self.over.is_set(),
             is_elsewhere=self._session.is_elsewhere,

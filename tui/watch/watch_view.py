@@ -7,6 +7,7 @@ from enum import StrEnum
 from statistics import median, mode
 from typing import Final
 
+from ...watch.data_budget import MonthUse
 from ...watch.events import (
     CheckBegan,
     CheckEnded,
@@ -39,11 +40,12 @@ class PeerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PeerRow:
-    """A peer as it is shown at a time: its status, and figures that follow from it."""
+    """A peer as it is shown at a time: its status, its data of this month, and figures that follow from them."""
 
     watched: WatchedPeer
     status: PeerStatus
     now_s: float
+    month_bytes: int
 
     @property
     def name(self) -> str:
@@ -89,11 +91,6 @@ class PeerRow:
         return probe is not None and probe.result.verdict is CheckVerdict.FAILED
 
     @property
-    def month_bytes(self) -> int:
-        """The data of this month's tests and probes."""
-        return self.status.bytes_at(self.now_s)
-
-    @property
     def is_over_budget(self) -> bool:
         """Whether this month's data is used up."""
         budget, skip = self.watched.budget_bytes, self.status.last_skip
@@ -128,14 +125,18 @@ class WatchView:
         return min(due, key=lambda row: row.status.next_check_s or 0.0, default=None)
 
 
-def watch_view(plan: WatchPlan, statuses: Mapping[str, PeerStatus], now_s: float) -> WatchView:
+def watch_view(plan: WatchPlan, statuses: Mapping[str, PeerStatus], use: MonthUse, now_s: float) -> WatchView:
     """Return a watch as it is shown at a time. The caller adds whether it is stopping, over or elsewhere."""
-    rows = tuple(PeerRow(each, statuses.get(each.name, PeerStatus(each.name)), now_s) for each in plan.peers)
+    use = use.at(now_s)
+    rows = tuple(
+        PeerRow(each, statuses.get(each.name, PeerStatus(each.name)), now_s, use.of(each.name))
+        for each in plan.peers
+    )
     return WatchView(
         name=plan.name,
         now_s=now_s,
         rows=rows,
-        month_bytes=sum(row.month_bytes for row in rows),
+        month_bytes=use.total,
         budget_bytes=plan.budget_bytes,
         counts=Counter(row.state for row in rows),
     )

@@ -50,6 +50,7 @@ EventTone = Literal["plain", "good", "warning", "bad", "change"]
 _SKIPS: Final = {
     SkipReason.BUDGET: "test skipped: it would exceed this month's data budget",
     SkipReason.BUSY: "test skipped: another test had the interface all the time",
+    SkipReason.ENDPOINT: "test skipped: other tests had the endpoint all the time",
 }
 _TONES: Final[dict[CheckVerdict, EventTone]] = {
     CheckVerdict.GOOD: "good",
@@ -197,6 +198,8 @@ def result_words(result: CheckResult, *, is_transactions: bool = False) -> str:
     ]
     if result.percent is not None:
         parts.append(f"{numbers.percent(result.percent)} of expected")
+    if result.beyond:
+        parts.append(f"beyond {' and '.join(result.beyond)}")
     return ", ".join(parts) or "no figures"
 
 

@@ -147,7 +147,7 @@ class Turns:
             self._held[client] = plan
             return Turn(self, client)
         if not plan.wait_ns:
-            raise EndpointBusy(self._describe_busy(plan))
+            raise self._busy_error(plan)
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[client] = (plan, granted)
         try:
@@ -163,7 +163,7 @@ class Turns:
     def _check_granted(self, plan: Plan, granted: asyncio.Future[None]) -> None:
         """Raise the error of a turn that was not granted."""
         if not granted.done():
-            raise EndpointBusy(f"{self._describe_busy(plan)} (waited {plan.wait_ns / SECOND_NS:g} s)")
+            raise self._busy_error(plan, f" (waited {plan.wait_ns / SECOND_NS:g} s)")
         granted.result()
 
     def release(self, client: AdmittedClient) -> None:
@@ -189,18 +189,20 @@ class Turns:
         is_alone = plan.exclusive or self.is_exclusive
         return {client: other for client, other in self._held.items() if is_alone or other.exclusive}
 
-    def _describe_busy(self, plan: Plan) -> str:
+    def _busy_error(self, plan: Plan, waited: str = "") -> EndpointBusy:
         blockers = self._blockers(plan)
         if not blockers:  # the last one has just ended
-            return "busy until now; try again"
+            return EndpointBusy(f"busy until now; try again{waited}", 0)
         tests = f"{len(blockers)} other test{'s' if len(blockers) > 1 else ''}"
         if any(other.exclusive for other in blockers.values()):
             tests = "a test that has the endpoint for itself"
         elif self.is_exclusive:
             tests = "another test, and has one at a time"
         left_s = max(_left_s(client, other) for client, other in blockers.items())
-        until = "" if left_s == math.inf else f", for {left_s:.0f} s more at most"
-        return f"busy with {tests}{until}; try again later, or wait for a turn with --wait"
+        free_in_s = None if left_s == math.inf else round(left_s)
+        until = "" if free_in_s is None else f", for {free_in_s} s more at most"
+        text = f"busy with {tests}{until}; try again later, or wait for a turn with --wait{waited}"
+        return EndpointBusy(text, free_in_s)
 
 
 def _left_s(client: AdmittedClient, plan: Plan) -> float:

@@ -16,6 +16,7 @@ from ...host.tcp_info import read_tcp_info
 from ...model.errors import (
     ConnectionClosed,
     LimitReached,
+    PeerBusy,
     PeerNotLinkgauge,
     PeerRefused,
     PeerUnreachable,
@@ -200,7 +201,8 @@ class Iperf3Client:
         try:
             yield
         except ServerEnded as error:
-            raise PeerRefused(f"{peer} {error}") from error
+            kind = PeerBusy if str(error) == _BUSY else PeerRefused
+            raise kind(f"{peer} {error}") from error
         except SilentPeer as error:
             raise PeerUnreachable(
                 f"{peer} accepted the connection, but {error}; check that an iperf3 server listens there, and that "

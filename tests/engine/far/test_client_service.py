@@ -10,7 +10,7 @@ from linkgauge.engine.far import client_service
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
-from linkgauge.engine.model.errors import PeerError, PeerRefused
+from linkgauge.engine.model.errors import PeerBusy, PeerError, PeerRefused
 from linkgauge.engine.model.events import Ended, Event, Reason, RunEnd, Sampled, Warned
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
@@ -119,6 +119,27 @@ async def test_an_exclusive_run_is_refused_beside_another_and_refuses_others(end
             run.stop()
             events = await waiting
     assert others_in(events)
+
+
+@pytest.mark.parametrize("software", ["linkgauge 0.1.0 (buffers) (others) (waits)", None])
+async def test_a_busy_endpoint_says_when_it_is_free_to_those_that_read_it(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, software: str | None
+) -> None:
+    """An earlier version gets the words alone."""
+    peer = Peer(*endpoint.address)
+    async with asyncio.timeout(DEADLINE_S), open_run(LONG, peer) as beside:
+        await until_payload(beside)
+        if software is not None:
+            earlier = HostInfo("web-07", "Linux", 2, software, "uvloop")
+            monkeypatch.setattr(handshake, "describe_host", AsyncMock(return_value=earlier))
+        with pytest.raises(
+            PeerRefused, match=r"declines: busy with 1 other test, for \d+ s more at most"
+        ) as refusal:
+            await events_of(Plan(exclusive=True), peer)
+        error = refusal.value
+        free_in_s = error.free_in_s if isinstance(error, PeerBusy) else None
+        beside.stop()
+    assert free_in_s is None if software is not None else 0 < (free_in_s or 0) <= 60
 
 
 async def test_one_that_waits_and_leaves_gives_its_place_to_the_next() -> None:

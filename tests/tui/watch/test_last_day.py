@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from linkgauge.tui.watch.last_day import DaySlot, day_line, day_slots
 from linkgauge.tui.watch.watch_view import PeerRow, PeerState, watch_view
+from linkgauge.watch.data_budget import MonthUse
 from linkgauge.watch.events import CheckResult
 from linkgauge.watch.watch_state import PeerStatus
 
@@ -16,7 +17,7 @@ def row_of(*checks: tuple[float, CheckResult], **changes: Any) -> PeerRow:
     """Return the row of a peer whose last day had these tests, each some hours ago."""
     day = tuple(ended("db-01", NOW_S - hours * HOUR_S, result) for hours, result in checks)
     known = PeerStatus("db-01", day=day, last_check=day[-1], **changes)
-    return watch_view(plan(1), {"db-01": known}, NOW_S).rows[0]
+    return watch_view(plan(1), {"db-01": known}, MonthUse(), NOW_S).rows[0]
 
 
 def test_a_slot_has_the_lowest_rate_of_its_tests() -> None:
@@ -52,7 +53,7 @@ def test_a_change_is_marked_where_its_level_begins() -> None:
 
 def test_a_day_without_a_test_is_empty() -> None:
     """No slot is a rate of 0."""
-    row = watch_view(plan(1), {}, NOW_S).rows[0]
+    row = watch_view(plan(1), {}, MonthUse(), NOW_S).rows[0]
     assert day_slots(row, 24) == (None,) * 24
 
 

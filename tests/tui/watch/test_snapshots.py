@@ -8,7 +8,7 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.watch.watch_screen import WatchScreen
 
-from ..example_watch import NOW_S, ScriptedWatch, all_failed, over_budget
+from ..example_watch import NOW_S, ScriptedWatch, all_failed
 
 SIZES = {3: (120, 40), 40: (200, 60)}
 
@@ -54,5 +54,7 @@ def test_before_the_first_result(snap_compare: Any, world: Any) -> None:
 def test_every_test_failed_and_the_data_is_used_up(snap_compare: Any, world: Any) -> None:
     """Each row has its reason."""
     watch = ScriptedWatch(3)
-    watch.statuses = {name: over_budget(all_failed(known)) for name, known in watch.statuses.items()}
+    watch.statuses = {name: all_failed(known) for name, known in watch.statuses.items()}
+    for name in watch.statuses:
+        watch.use_up(name)
     assert snap_compare(world.app(), terminal_size=(120, 40), run_before=opened(world, watch))

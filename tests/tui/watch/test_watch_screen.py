@@ -20,7 +20,7 @@ from linkgauge.watch.watch_plan import WatchPlan
 from textual.pilot import Pilot
 
 from ..app_driver import screen_text, until
-from ..example_watch import NOW_S, ScriptedWatch, all_failed, ended, failed, good, over_budget, plan, probe
+from ..example_watch import NOW_S, ScriptedWatch, all_failed, ended, failed, good, plan, probe
 from ..scripted_run import store_run
 
 pytestmark = pytest.mark.usefixtures("world")
@@ -229,7 +229,7 @@ async def test_every_size_can_be_shown(count: int) -> None:
 async def test_failures_and_used_up_data_are_said() -> None:
     """In the row and in the panel."""
     watch = ScriptedWatch(2)
-    watch.statuses["db-01"] = over_budget(watch.statuses["db-01"])
+    watch.use_up("db-01")
     watch.statuses["db-02"] = all_failed(watch.statuses["db-02"])
     async with watch_app(watch) as (_, pilot):
         await until(pilot, lambda: "data is used up: 10.0 GiB of 10.0 GiB" in screen_text(pilot.app))

@@ -24,7 +24,6 @@ from ..example_watch import (
     ended,
     failed,
     good,
-    over_budget,
     plan,
     probe,
     status,
@@ -33,7 +32,7 @@ from ..example_watch import (
 
 def view_of(watch: ScriptedWatch, now_s: float = NOW_S) -> WatchView:
     """Return a watch as it is shown."""
-    return watch_view(watch.plan, watch.statuses, now_s)
+    return watch_view(watch.plan, watch.statuses, watch.use, now_s)
 
 
 def test_a_peer_has_a_row_from_the_beginning() -> None:
@@ -79,16 +78,17 @@ def test_a_state_has_the_words_of_runs(result: CheckResult | None, state: PeerSt
 
 def test_the_data_of_an_earlier_month_does_not_count() -> None:
     """A peer that was not tested since has used nothing."""
-    one = status("db-01", 1)
-    assert one.bytes_at(NOW_S) == one.month_bytes > 0
-    assert one.bytes_at(NOW_S + 30 * DAY_S) == 0
+    watch = ScriptedWatch(1)
+    assert view_of(watch).rows[0].month_bytes == view_of(watch).month_bytes == watch.used["db-01"]
+    later = view_of(watch, NOW_S + 30 * DAY_S)
+    assert later.rows[0].month_bytes == later.month_bytes == 0
 
 
 def test_used_up_data_is_told_by_the_skipped_test_or_by_the_sum() -> None:
     """The skipped test counts although a little is left."""
     watch = ScriptedWatch(2)
-    watch.statuses["db-01"] = over_budget(watch.statuses["db-01"])
-    watch.change("db-02", month_bytes=10 * GIB)
+    watch.use_up("db-01")
+    watch.used["db-02"] = 10 * GIB
     assert [row.is_over_budget for row in view_of(watch).rows] == [True, True]
 
 

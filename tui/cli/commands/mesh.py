@@ -9,24 +9,21 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError, explain_os_error, require_extra
 from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload
-from ....engine.results.responsiveness.plan import with_responsiveness
 from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...words import parsing
 from ..click_extension import argument, group, option
-from ..latency_options import LatencyOptions
+from ..latency_options import LimitOptions
 from ..options import LinkOptions, SeriesOutputOptions, headless_flag
 from ..output import keep_log_off_screen, print_stderr
 from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....presets.catalog import Catalog
-    from ....presets.verdict import AcceptanceLimits
     from ....presets.wire import Variant
     from ...mesh.mesh_spec import EmulatedHosts, MeshSpec
 
 _HOSTS: Final = "Hosts"
 _RUNS: Final = "Each test"
-_LIMITS: Final = "Limits of every test"
 _ORDER: Final = "Order"
 _WORKLOADS: Final = ("stream", "udp", "rr")
 _SCHEDULER: Final = re.compile(r"(tcp|tls)://\S+:\d{1,5}", re.ASCII)
@@ -149,52 +146,6 @@ class HostOptions:
                 "give the hosts: HOST HOST ..., --hosts FILE, --scheduler tcp://ADDRESS:PORT or --local N"
             )
         return ()
-
-
-@dataclass(frozen=True, slots=True)
-class LimitOptions:
-    """What every test of a mesh must keep, whatever rate its link should have."""
-
-    max_loss: str | None = option(
-        _LIMITS,
-        "Largest lost share that is a pass, in percent: segments sent again, or datagrams.",
-        metavar="PERCENT",
-    )
-    min_rate: str | None = option(_LIMITS, "Lowest goodput that is a pass: 100M, 2.5G.", metavar="RATE")
-    max_rise: str | None = option(
-        _LIMITS,
-        "Largest rise of latency under load that is a pass, in milliseconds; each test then measures it.",
-        metavar="MS",
-    )
-
-    def to_limits(self, workload: Workload) -> "AcceptanceLimits":
-        """Return the limits. Raises PlanError, or UsageError for one that the workload has no figure for."""
-        from ....presets.verdict import AcceptanceLimits
-
-        for name, given in (("--max-loss", self.max_loss), ("--min-rate", self.min_rate)):
-            if given is not None and workload is Workload.RR:
-                raise UsageError(f"{name} is for streams and datagrams; leave it out, or --workload rr")
-        self._latency.check_workload(workload)
-        latency = self._latency.limit()
-        return AcceptanceLimits(
-            None if self.max_loss is None else parsing.loss_limit(self.max_loss),
-            None if self.min_rate is None else parsing.minimum_rate_bit_s(self.min_rate),
-            None if latency is None else latency.max_rise_ns,
-        )
-
-    def apply_to(self, plan: Plan) -> Plan:
-        """Return a plan that measures latency under load too, if it is to be judged."""
-        return plan if self.max_rise is None else with_responsiveness(plan)
-
-    @property
-    def arguments(self) -> list[str]:
-        """The same options as words of a command line."""
-        given = {"--max-loss": self.max_loss, "--min-rate": self.min_rate, "--max-rise": self.max_rise}
-        return [word for name, value in given.items() if value is not None for word in (name, value)]
-
-    @property
-    def _latency(self) -> LatencyOptions:
-        return LatencyOptions(self.max_rise, None)
 
 
 @dataclass(frozen=True, slots=True)

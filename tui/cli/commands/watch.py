@@ -1,7 +1,8 @@
 """`linkgauge watch`: the same peers tested again and again, and each change of their level reported once."""
 
 import re
-from dataclasses import dataclass
+import socket
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +10,7 @@ from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import Plan
 from ...words import parsing
 from ..click_extension import flag, group, is_group_typed, option
+from ..latency_options import LimitOptions
 from ..metrics_options import MetricsOptions
 from ..options import OUTPUT, TEST, LinkOptions, PlanOptions, headless_flag, redact_flag
 from ..output import keep_log_off_screen, print_stderr
@@ -49,6 +51,10 @@ class WatchOptions:
     )
     retests: str = option(_TIMES, "Repeat a test below its mark up to N times.", default="1", metavar="N")
     retest_after: str = option(_TIMES, "Pause before a repetition.", default="10s", metavar="TIME")
+    shared: bool = flag(
+        _TIMES,
+        "Test beside other tests of the endpoint, and let others test beside it, instead of waiting for a turn.",
+    )
     budget: str | None = option(
         _TIMES,
         "Most data of tests and probes in a calendar month: 50G.",
@@ -65,7 +71,10 @@ class WatchOptions:
         name = _UNSAFE.sub("-", str(peer)).strip("-._")[:64] or "peer"
         percent = DEFAULT_PASS_PERCENT if self.pass_mark is None else parsing.pass_percent(self.pass_mark)
         budget = None if self.budget is None else parsing.bytes_limit(self.budget)
-        watched = WatchedPeer(name, peer, plan, preset, percent, self._timing(), budget, variant)
+        timing, here = self._timing(), socket.gethostname()
+        watched = WatchedPeer(
+            name, peer, plan, preset, percent, timing, budget, variant, is_shared=self.shared, origin=here
+        )
         return WatchPlan(name, (watched,))
 
     def _timing(self) -> "Timing":
@@ -87,6 +96,7 @@ class TestedPeerOptions:
 
     watch: WatchOptions = group(WatchOptions)
     plan: PlanOptions = group(PlanOptions)
+    limits: LimitOptions = group(LimitOptions)
     link: LinkOptions = group(LinkOptions)
     far_end: FarEndOptions = group(FarEndOptions)
 
@@ -100,7 +110,9 @@ class TestedPeerOptions:
         check_supported(plan, peer, rate)
         if isinstance(rate, str):
             raise PlanError("rate", rate, "a watch needs a rate such as 100M, or none for the expected one")
-        return self.watch.to_plan(peer, plan, target.preset, variant)
+        limits = self.limits.to_limits(plan.workload)
+        watch = self.watch.to_plan(peer, self.limits.apply_to(plan), target.preset, variant)
+        return replace(watch, peers=tuple(replace(each, limits=limits) for each in watch.peers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +129,12 @@ class WatchCommandOptions:
     target: WatchTargetOptions = group(WatchTargetOptions)
     tested: TestedPeerOptions = group(TestedPeerOptions)
     metrics: MetricsOptions = group(MetricsOptions)
+    host: str | None = option(
+        _TIMES,
+        "This host in a file with [[host]]: it tests all others.",
+        metavar="NAME",
+        shown="the name that it has",
+    )
     once: bool = flag(_TIMES, "Test each peer once, and end.", brief="Test each peer once, and end.")
     follow: bool = flag(
         OUTPUT,
@@ -151,7 +169,9 @@ def watch(options: WatchCommandOptions) -> int:
     publishing = options.metrics.to_plan()
     catalog, file = load_presets(print_stderr), None
     preset, named = options.target.read_words()
-    watched = None if named is None else read_target(named, catalog)
+    watched = None if named is None else read_target(named, catalog, options.host)
+    if options.host is not None and watched is None:
+        raise UsageError("--host names this host in a file with [[host]]; give that file")
     if named is None or watched is None:
         watched = options.tested.to_plan(options.target.find("watch", AUTO), catalog)
     elif preset is not None or is_group_typed(TestedPeerOptions):
@@ -168,14 +188,14 @@ def watch(options: WatchCommandOptions) -> int:
         keep_log_off_screen()
         end_with_server()
     log_file = None if options.log_file is None else str(options.log_file.absolute())
-    outputs = (options.once, options.json_stream, is_screen, publishing, options.follow, log_file)
+    outputs = (options.once, options.json_stream, is_screen, publishing, options.follow, log_file, options.host)
     return run_watch(WatchJob(watched, catalog, file, *outputs))
 
 
-def read_target(target: str, catalog: "Catalog") -> "WatchPlan | None":
+def read_target(target: str, catalog: "Catalog", here: str | None = None) -> "WatchPlan | None":
     """Return the watch of a file; None if the target is a peer. Raises PlanError for a file with an error."""
     if not (target.endswith(".toml") or Path(target).is_file()):
         return None
     from ...watch.running.watch_file import read_watch_file
 
-    return read_watch_file(Path(target), catalog)
+    return read_watch_file(Path(target), catalog, here)

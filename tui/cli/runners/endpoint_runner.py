@@ -208,7 +208,9 @@ class _EndpointLog:
         else:
             time = "" if self._log.is_journal else f"{_local_time()} "
             text = f"{time}{numbers.sanitize(log_text(line))}"
-        self._log.add(REDACTION.text(text), _PRIORITIES.get(event, Priority.INFO))
+        fields = {"key_name" if key == "key" else key: value for key, value in facts.items() if key != "text"}
+        priority = _PRIORITIES.get(event, Priority.INFO)
+        self._log.add(REDACTION.text(text), priority, REDACTION.document({"event": event, **fields}))
 
 
 def _lost_lines(count: int) -> str:

@@ -19,7 +19,7 @@ from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
-from ....watch.events import ChangeFound, CheckEnded, CheckSkipped, WatchEnded, WatchEvent
+from ....watch.events import ChangeFound, CheckEnded, CheckResult, CheckSkipped, WatchEnded, WatchEvent
 from ....watch.watch_plan import WatchPlan
 from ...session.storage import open_data_dir, open_run_list
 from ...watch.running.followed_watch import FollowedWatch, follow_watch
@@ -45,7 +45,7 @@ _PRIORITIES: Final = {"bad": Priority.ERROR, "warning": Priority.WARNING, "chang
 class WatchJob:
     """A watch and its outputs.
 
-    `file` is read again at SIGHUP, or by a key of the screen; None for a watch of the command line. `publishing`
+    `file` is read again for this `host` of it at SIGHUP, or by a key of the screen; None for one peer. `publishing`
     is the destination of the metrics, or None. With `is_followed` it shows the watch of another process. Without a
     screen, its lines go to `log_file`, or to stdout if that is None.
     """
@@ -59,6 +59,7 @@ class WatchJob:
     publishing: "PublishingPlan | None" = None
     is_followed: bool = False
     log_file: str | None = None
+    host: str | None = None
 
 
 def run_watch(job: WatchJob) -> int:
@@ -190,7 +191,7 @@ async def _print_lines(job: WatchJob, session: Watch, output: ServiceLog) -> int
             at = datetime.fromtimestamp(event.at_s, UTC)
             time_text = "" if output.is_journal else f"{at:%Y-%m-%d %H:%M:%S}  "
             text = REDACTION.text(sanitize(f"{time_text}{event_words(event, session.plan)}"))
-        output.add(text, _PRIORITIES.get(event_tone(event), Priority.INFO))
+        output.add(text, _PRIORITIES.get(event_tone(event), Priority.INFO), _facts(event, session.plan))
         if isinstance(event, CheckEnded) and event.decides:
             worst = max(worst, exit_status(event.result.word))
         elif isinstance(event, CheckSkipped):
@@ -198,10 +199,24 @@ async def _print_lines(job: WatchJob, session: Watch, output: ServiceLog) -> int
     return worst
 
 
+def _facts(event: WatchEvent, plan: WatchPlan) -> dict[str, object]:
+    """Return what the journal of systemd keeps of an event as fields."""
+    result: CheckResult | None = getattr(event, "result", None)
+    facts: dict[str, object] = {
+        "event": event_line(event)["type"],
+        "watch": plan.name,
+        "peer": getattr(event, "peer", None),
+        "run": getattr(event if result is None else result, "run_id", None),
+        "verdict": None if result is None else result.verdict,
+        "metric": getattr(event, "metric", None),
+    }
+    return REDACTION.document(facts)
+
+
 async def _show_screen(job: WatchJob, session: Watch, log: RunLog, signals: _Signals) -> None:
     from ..terminal_app import run_watch_screen
 
-    read_plan = None if job.file is None else partial(read_watch_file, job.file, job.catalog)
+    read_plan = None if job.file is None else partial(read_watch_file, job.file, job.catalog, job.host)
     ended_by = await run_watch_screen(session, log, read_plan)
     signals.ended_by = signals.ended_by or ended_by
 
@@ -209,7 +224,7 @@ async def _show_screen(job: WatchJob, session: Watch, log: RunLog, signals: _Sig
 def _reload(job: WatchJob, file: Path, session: Watch) -> None:
     """Read the file again; a wrong one is a notice, and the watch goes on as before."""
     try:
-        plan = read_watch_file(file, job.catalog)
+        plan = read_watch_file(file, job.catalog, job.host)
     except LinkgaugeError as error:
         session.report(f"not reloaded: {error}")
     else:
@@ -230,7 +245,7 @@ async def publish_watch(plan: "PublishingPlan | None", watch: WatchSession) -> A
     from ....metrics.watch_metrics import read_watch
 
     def read() -> Iterator["Reading"]:
-        return read_watch(watch.plan, watch.statuses, time.time())
+        return read_watch(watch.plan, watch.statuses, watch.use, time.time())
 
     group = {"instance": socket.gethostname(), "watch": watch.plan.name}
     async with open_publication(plan, read, group, watch.report, keeps_file=True) as publication:

@@ -18,6 +18,7 @@ from ....engine.host.event_loop import call_in_thread
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.process_locks import FOLDER, is_claimed
+from ....watch.data_budget import MonthUse
 from ....watch.events import ProbeEnded, WatchEvent, WatchNotice, WatchStarted
 from ....watch.schedule import check_times, probe_times
 from ....watch.watch_plan import WatchedPeer, WatchPlan
@@ -78,6 +79,11 @@ class FollowedWatch:
     def statuses(self) -> Mapping[str, PeerStatus]:
         """What is known of each peer, in the plan's order."""
         return {peer.name: self._with_due_times(peer) for peer in self.plan.peers}
+
+    @property
+    def use(self) -> MonthUse:
+        """The data of this month's tests and probes."""
+        return self._state.use
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]:
         return self

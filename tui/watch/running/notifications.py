@@ -54,13 +54,13 @@ class Notifier:
         self._turns = tuple(asyncio.Lock() for _ in range(3))  # of program, webhook and mail: each in order
         self._tasks: set[asyncio.Task[None]] = set()
 
+    @property
+    def room(self) -> int:
+        """How many events may be sent beside those that are being sent."""
+        return _MOST_WAITING - len(self._tasks)
+
     def send(self, plan: WatchPlan, news: News) -> None:
         """Begin to send the notifications of an event."""
-        if not plan.notify.has_receiver:
-            return
-        if len(self._tasks) >= _MOST_WAITING:
-            self._report(f"notification dropped: {_MOST_WAITING} are waiting already", news.peer)
-            return
         task = asyncio.create_task(self._send(plan, news))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -82,15 +82,17 @@ class Notifier:
         def report(problem: str) -> None:
             self._report(problem, news.peer)
 
-        notify, (body, headers) = plan.notify, webhook_request(plan, news)
-        document = json.dumps(news_document(plan, news), allow_nan=False).encode() + b"\n"
-        sendings = (
-            run_command(notify.command, document),
-            post(notify.webhook, body, report, headers, notify.headers_file),
-            run_command(_sendmail(notify.email), mail(plan, news), "email"),
-        )
-        turns = zip(self._turns, sendings, strict=True)
-        await asyncio.gather(*(self._in_turn(turn, sending, report) for turn, sending in turns))
+        notify, (of_program, of_webhook, of_mail) = plan.notify, self._turns
+        sendings: list[tuple[asyncio.Lock, Coroutine[Any, Any, str | None]]] = []
+        if notify.command:
+            document = json.dumps(news_document(plan, news), allow_nan=False).encode() + b"\n"
+            sendings.append((of_program, run_command(notify.command, document)))
+        if notify.webhook is not None:
+            body, headers = webhook_request(plan, news)
+            sendings.append((of_webhook, post(notify.webhook, body, report, headers, notify.headers_file)))
+        if notify.email:
+            sendings.append((of_mail, run_command(_sendmail(notify.email), mail(plan, news), "email")))
+        await asyncio.gather(*(self._in_turn(turn, sending, report) for turn, sending in sendings))
         self._note_told(news)
 
     async def _in_turn(
@@ -106,9 +108,9 @@ class Notifier:
 
 
 def _sendmail(addresses: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command that sends a mail to some addresses; it is outside the PATH of most users (FHS 4.6)."""
+    """Return the command that sends a mail to addresses; it is outside the PATH of most users (FHS 4.6)."""
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/lib"))
-    return (shutil.which("sendmail", path=path) or "sendmail", "-i", "--", *addresses) if addresses else ()
+    return shutil.which("sendmail", path=path) or "sendmail", "-i", "--", *addresses
 
 
 async def run_command(command: tuple[str, ...], body: bytes, key: str = "exec") -> str | None:
@@ -116,8 +118,6 @@ async def run_command(command: tuple[str, ...], body: bytes, key: str = "exec") 
 
     `key` is the one of `[notify]` that asked for it.
     """
-    if not command:
-        return None
     name = make_printable(command[0])
     try:
         process = await asyncio.create_subprocess_exec(
@@ -159,7 +159,7 @@ async def _talk(process: asyncio.subprocess.Process, body: bytes) -> bytes:
 
 
 async def post(
-    address: str | None,
+    address: str,
     body: bytes,
     report: Callable[[str], object],
     headers: Mapping[str, str] = MappingProxyType({}),
@@ -170,8 +170,6 @@ async def post(
     It tries for half an hour, unless the answer is a lasting refusal. `report` gets a sentence about the first try
     that fails. The file of headers is read at each try, so that a token can be replaced.
     """
-    if address is None:
-        return None
     host = urlsplit(address).hostname
     for number, pause_s in enumerate((*_PAUSES_S, None)):
         try:

@@ -20,6 +20,7 @@ from ....engine.model.errors import (
     ConnectionClosed,
     ConnectionTampered,
     LinkgaugeError,
+    PeerBusy,
     PeerError,
     RemoteProtocolError,
 )
@@ -38,6 +39,7 @@ from ....engine.workloads.udp.df_socket import DfSocket
 from ....watch.events import CheckResult, CheckVerdict, Metric
 from ....watch.watch_plan import WatchedPeer
 from ...session.credentials import with_access
+from .peer_test import failure_of
 
 COUNT: Final = 20
 DEADLINE_S: Final = 20.0
@@ -61,8 +63,15 @@ def can_be_probed(peer: Peer) -> bool:
     return why_unavailable(peer, Feature.PATH_MTU) is None
 
 
-async def find_absence(watched: WatchedPeer) -> CheckResult | None:
-    """Return why a peer cannot be tested now; None if it answers. The path carries only a handshake."""
+async def find_absence(watched: WatchedPeer, newest: CheckResult | None) -> CheckResult | None:
+    """Return why a peer cannot be tested now; None if it answers, or did so for its newest test or probe.
+
+    The path carries only a handshake. This does not hold the interface: a peer that is down must not keep it from
+    the tests of others.
+    """
+    has_answered = newest is not None and newest.verdict is not CheckVerdict.FAILED
+    if has_answered or not can_be_probed(watched.peer):
+        return None
     try:
         async with open_far_end(with_access(watched.peer)) as far, connect(far, watched.plan.socket):
             return None
@@ -71,10 +80,15 @@ async def find_absence(watched: WatchedPeer) -> CheckResult | None:
 
 
 async def probe_peer(watched: WatchedPeer) -> CheckResult:
-    """Probe a peer; return its latency and loss, or a failure with the reason if it cannot be reached."""
+    """Probe a peer; return its latency and loss, or a failure with the reason if it cannot be reached.
+
+    Raises PeerBusy while a test has the endpoint for itself.
+    """
     try:
         async with open_far_end(with_access(watched.peer)) as far:
             trips = await measure_round_trips(far, watched.plan.socket)
+    except PeerBusy:
+        raise
     except LinkgaugeError as error:
         return _failure(watched, error)
     figures: list[tuple[Metric, float]] = []
@@ -89,7 +103,7 @@ async def probe_peer(watched: WatchedPeer) -> CheckResult:
 
 def _failure(watched: WatchedPeer, error: LinkgaugeError) -> CheckResult:
     _log.debug("probe of %s: %r", watched.name, error)
-    return CheckResult(CheckVerdict.FAILED, detail=str(error))
+    return failure_of(error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,28 @@ A peer that is down, refuses, or breaks off has a result as well: a failure with
 
 import asyncio
 import logging
+import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ....engine.model.errors import LinkgaugeError
+from ....engine.model.errors import (
+    LinkgaugeError,
+    PeerBusy,
+    PeerKeyRequired,
+    PeerLacksTurns,
+    PeerUntrusted,
+    PeerVersionMismatch,
+    UsageError,
+)
 from ....engine.model.events import Reason
-from ....engine.model.plan import SECOND_NS
+from ....engine.model.plan import SECOND_NS, Plan
 from ....engine.near.connect import open_far_end
 from ....engine.results.measured_result import MeasuredResult
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_result import RunResult
 from ....presets.catalog import Catalog
+from ....presets.verdict import NO_LIMITS, AcceptanceLimits
 from ....watch.events import CheckResult, CheckVerdict, Metric
 from ....watch.watch_plan import WatchedPeer
 from ...session.credentials import with_access
@@ -24,9 +34,14 @@ from ...session.run_session import RunSession, open_run_session
 from ...session.run_spec import Judging, Record, RunSpec, complete_spec, find_preset
 
 _MARGIN_S: Final = 90.0  # to connect, to log in by ssh, to start workers, to wait for the last samples
+_TURN_NS: Final = 30 * SECOND_NS  # so long it holds its interface: in line, behind short tests of others
+_TURN_PAUSE_S: Final = 60.0
+_LEAST_PAUSE_S: Final = 1.0
+_MOST_DOUBLINGS: Final = 10
 _STOPPED: Final = "the watch was ended"
 _GIGABYTE: Final = 1e9
 _MOST_LOST: Final = 0.999
+_LASTING: Final = (PeerKeyRequired, PeerUntrusted, PeerVersionMismatch)
 _log = logging.getLogger(__name__)
 
 
@@ -61,43 +76,54 @@ class PeerTest:
             self._task.cancel()
 
     async def carry_out(self) -> CheckResult | None:
-        """Return the result, once its run is in the run log; None if the test was stopped."""
+        """Return the result, once its run is in the run log; None if the test was stopped.
+
+        Raises PeerBusy if other tests have the endpoint.
+        """
         if self._is_stopped:
             return None
         self._task = asyncio.current_task()
-        deadline_s = (self._watched.plan.duration_ns or 0) / SECOND_NS + _MARGIN_S
+        plan = _with_turn(self._watched)
+        deadline_s = ((plan.duration_ns or 0) + plan.wait_ns) / SECOND_NS + _MARGIN_S
         try:
             async with asyncio.timeout(deadline_s):
-                result = await self._measure()
+                try:
+                    result = await self._measure(plan)
+                except PeerLacksTurns:
+                    result = await self._measure(self._watched.plan)
         except asyncio.CancelledError:
+            if not self._is_stopped:
+                raise
+            return None
+        except PeerBusy:
             if not self._is_stopped:
                 raise
             return None
         except LinkgaugeError as error:
             _log.debug("check %s of %s: %r", self.run_id, self._watched.name, error)
-            result = CheckResult(CheckVerdict.FAILED, detail=str(error))
+            result = failure_of(error)
         except TimeoutError:
             detail = f"{self._watched.peer} did not end its test within {deadline_s:g} s"
             result = CheckResult(CheckVerdict.FAILED, detail=detail)
         return None if self._is_stopped else result
 
-    def _spec(self) -> RunSpec:
-        """Return the run that the plan of the watch asks for. Raises UnknownPreset."""
+    def _spec(self, plan: Plan) -> RunSpec:
+        """Return the run of a plan that the watch asks for. Raises UnknownPreset."""
         watched, context = self._watched, self._context
         preset = find_preset(watched.preset, context.catalog)
         return RunSpec(
-            watched.plan,
+            plan,
             watched.peer,
-            Judging(preset, watched.variant, watched.pass_percent, is_rate_expected=True),
+            Judging(preset, watched.variant, watched.pass_percent, watched.limits.latency, is_rate_expected=True),
             Record(label=watched.name, group=context.group, run_id=self.run_id),
             sending_rate=watched.plan.settings.rate_bit_s,
         )
 
-    async def _measure(self) -> CheckResult:
-        """Carry out the run. Raises LinkgaugeError if there is none."""
+    async def _measure(self, plan: Plan) -> CheckResult:
+        """Carry out the run of a plan. Raises LinkgaugeError if there is none."""
         watched, context = self._watched, self._context
         async with open_far_end(with_access(watched.peer)) as far:
-            spec = await complete_spec(self._spec(), far if watched.peer.ssh else watched.peer)
+            spec = await complete_spec(self._spec(plan), far if watched.peer.ssh else watched.peer)
             if watched.preset is not None and spec.judging.preset is None:
                 self.notices = spec.record.notices
             async with open_run_session(spec, log=context.log, far_end=far) as session:
@@ -109,24 +135,58 @@ class PeerTest:
             outcome = session.outcome
         if outcome is None:  # the recorder closes every run
             return CheckResult(CheckVerdict.FAILED, detail="the run has no end", run_id=self.run_id)
-        return result_of_run(outcome.result, self.run_id)
+        return result_of_run(outcome.result, self.run_id, watched.limits)
 
 
-def result_of_run(run: RunResult, run_id: str) -> CheckResult:
+def _with_turn(watched: WatchedPeer) -> Plan:
+    """Return the plan of a test that has its endpoint for itself, if it is not to be shared."""
+    if watched.is_shared or watched.peer.iperf3 is not None:  # an iperf3 server has one test at a time anyway
+        return watched.plan
+    # A host that has its own endpoint's turn does not wait (own_turn.py).
+    wait_ns = 0 if watched.own is not None else min(_TURN_NS, watched.timing.check_every_ns)
+    return replace(watched.plan, exclusive=True, wait_ns=wait_ns)
+
+
+def turn_pause_s(watched: WatchedPeer, free_in_s: int | None, tries: int) -> float:
+    """Return how long to wait before a test asks for its turn again, after so many tries before this one.
+
+    It doubles up to a minute, but is no longer than the time that the endpoint has named. It is moved at random, so
+    that two hosts that have refused each other do not ask again at the same moment.
+    """
+    pause_s = (watched.plan.duration_ns or 0) / SECOND_NS / 2 * 2.0 ** min(tries, _MOST_DOUBLINGS)
+    named_s = _TURN_PAUSE_S if free_in_s is None else float(free_in_s)
+    return max(_LEAST_PAUSE_S, min(pause_s, named_s, _TURN_PAUSE_S)) * random.uniform(0.5, 1.5)  # noqa: S311
+
+
+def failure_of(error: LinkgaugeError) -> CheckResult:
+    """Return the result of a peer that could not be tested or probed.
+
+    A wrong key, version or plan stays wrong until somebody acts: a repetition would only fill the endpoint's log.
+    """
+    is_lasting = isinstance(error, _LASTING) or error.exit_status == UsageError.exit_status
+    return CheckResult(CheckVerdict.FAILED, detail=str(error), is_lasting=is_lasting)
+
+
+def result_of_run(run: RunResult, run_id: str, limits: AcceptanceLimits = NO_LIMITS) -> CheckResult:
     """Return the result of a peer from the result of its run, which has just ended or is stored."""
     cost = 0 if run.total is None else _payload_bytes(run, run.total)
     if not run.reason.is_regular or run.total is None or not run.total.bytes:
         text = "no payload arrived" if run.total is not None else "nothing was measured"
         detail = text if run.reason.is_regular else run.detail or "the run did not finish"
         return CheckResult(CheckVerdict.FAILED, cost, detail=detail, run_id=run_id)
+    check = limits.check(bit_s=run.total.bit_s, loss=run.loss, rise_ns=run.rise_ns)
+    if check.unknown and not check.broken:
+        text = f"it has no figure for the limit {check.unknown[0]}"
+        return CheckResult(CheckVerdict.FAILED, cost, detail=text, run_id=run_id)
     return CheckResult(
-        CheckVerdict.of_run(run.verdict),
+        CheckVerdict.BELOW if check.broken else CheckVerdict.of_run(run.verdict),
         cost,
         tuple(_figures(run, run.total)),
         # Beyond what the link can carry there is no verdict: the preset is the wrong one, and a share says nothing.
         None if run.verdict == "none" else run.worst_percent,
         run.why[0] if run.why else None,
         run_id=run_id,
+        beyond=check.broken,
     )
 
 

@@ -4,13 +4,19 @@ Values are written as on the command line: `seconds = 10`, `every = "1h"`, `rate
 keys for every peer. `packaging/watch.example.toml` shows all of it. Keys and passwords do not belong into the file:
 they come from the same place as those of every peer (credentials.py).
 
+With a `[[host]]` for each of several hosts, all of them have the same file, and each tests the others: a mesh that
+needs no coordinator.
+
 Every error names the file, the place (`peer[2].every` is in the second `[[peer]]`), the problem and the remedy.
 """
 
 import difflib
 import re
+import socket
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -19,9 +25,11 @@ from ....engine.model.ip_address import IpVersion
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
 from ....engine.model.workload import Workload, all_workloads, workload_named
+from ....engine.results.responsiveness.plan import with_responsiveness
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.expectation import check_variant
+from ....presets.verdict import AcceptanceLimits
 from ....presets.wire import Variant
 from ....watch.watch_plan import Notify, NotifyFormat, Timing, WatchedPeer, WatchPlan
 from ...words import parsing
@@ -29,6 +37,7 @@ from ...words.redaction import REDACTION
 
 MAX_FILE_BYTES: Final = 1 << 20
 _MOST_SHOWN: Final = 60  # characters of a wrong value
+_MOST_NAMED: Final = 8
 _NONE: Final = "none"
 _SECRETS: Final = ("key", "password", "secret", "token", "fingerprint")
 _SIZE_REMEDY: Final = 'give a size such as "500M" or "50G"'
@@ -117,6 +126,10 @@ _OPTIONS: Final[Mapping[str, _Parser]] = {
     "retests": _integer("give 0 to 10"),
     "retest_after": _time("30s"),
     "budget": _budget,
+    "max_loss": parsing.loss_limit,
+    "min_rate": parsing.minimum_rate_bit_s,
+    "max_rise": parsing.rise_ns,
+    "shared": bool,
     "seconds": parsing.duration_ns,
     "warmup": lambda text: None if text == "auto" else parsing.time_ns(text, "", "give auto, or seconds such as 1"),
     "workload": _workload,
@@ -156,12 +169,13 @@ _NOTIFY: Final[Mapping[str, _Parser]] = {
 _WATCH: Final[Mapping[str, _Parser]] = {"name": _name, "budget": _budget}
 
 
-def read_watch_file(path: Path, presets: Catalog | None = None) -> WatchPlan:
+def read_watch_file(path: Path, presets: Catalog | None = None, here: str | None = None) -> WatchPlan:
     """Return the watch that a file describes.
 
     Args:
         path: the file.
         presets: the known presets; None leaves the names of presets unchecked.
+        here: this host in a file of hosts; None finds it by the name that the host has.
 
     Raises:
         PlanError, UsageError, UnknownPreset: the file cannot be read, or a value of it is wrong.
@@ -177,10 +191,10 @@ def read_watch_file(path: Path, presets: Catalog | None = None) -> WatchPlan:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text; is it the file of a watch?") from error
-    return parse_watch(text, path, presets)
+    return parse_watch(text, path, presets, here)
 
 
-def parse_watch(text: str, path: Path, presets: Catalog | None = None) -> WatchPlan:
+def parse_watch(text: str, path: Path, presets: Catalog | None = None, here: str | None = None) -> WatchPlan:
     """Return the watch that a text describes. Without a name it takes the file's, which errors name too.
 
     Raises as `read_watch_file` does.
@@ -191,33 +205,60 @@ def parse_watch(text: str, path: Path, presets: Catalog | None = None) -> WatchP
         raise UsageError(f"{path} is not TOML: {make_printable(str(error))}") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: a number or a nesting in it is too large") from error
-    return _WatchReader(str(path), presets).read(document, path.name.removesuffix(".toml"))
+    return _WatchReader(str(path), presets, here).read(document, path.name.removesuffix(".toml"))
 
 
 class _WatchReader:
     """Reads one document. `_file` begins every error."""
 
-    def __init__(self, file: str, presets: Catalog | None) -> None:
+    def __init__(self, file: str, presets: Catalog | None, here: str | None) -> None:
         self._file = file
         self._presets = presets
+        self._here = here
 
     def read(self, document: dict[str, Any], file_name: str) -> WatchPlan:
-        self._check_keys(document, "", ("watch", "peer", "notify"))
+        self._check_keys(document, "", ("watch", "host", "peer", "notify"))
         watch = dict(self._table(document.get("watch", {}), "watch"))
         defaults = self._values(watch.pop("defaults", {}), "watch.defaults", _OPTIONS)
         own = self._values(watch, "watch", _WATCH, also=("defaults",))
-        tables = document.get("peer", [])
-        if not isinstance(tables, list) or not tables:
-            raise UsageError(f"{self._file}: no [[peer]]; give one for each peer, with an address")
-        peers = [
-            self._peer(self._values(table, place, _PEER), defaults, place)
-            for number, table in enumerate(cast("list[object]", tables), 1)
-            for place in (f"peer[{number}]",)
-        ]
+        hosts, peers = (self._peers(document.get(kind, []), kind, defaults) for kind in ("host", "peer"))
+        if hosts or self._here is not None:
+            peers = self._pairs(hosts, peers)
+        if not peers:
+            text = "no [[peer]]; give one for each peer, with an address, or a [[host]] for each of several hosts"
+            raise UsageError(f"{self._file}: {text}")
         notify = self._notify(document.get("notify", {}))
         return self._made(
             "", lambda: WatchPlan(own.get("name", file_name), tuple(peers), notify, own.get("budget"))
         )
+
+    def _peers(self, tables: object, kind: str, defaults: dict[str, Any]) -> list[WatchedPeer]:
+        """Return the peers of all tables `[[peer]]`, or `[[host]]`."""
+        if not isinstance(tables, list):
+            raise PlanError(f"{self._file}: {kind}", _shown(tables), f"give tables: [[{kind}]]")
+        return [
+            self._peer(self._values(table, place, _PEER), defaults, place)
+            for number, table in enumerate(cast("list[object]", tables), 1)
+            for place in (f"{kind}[{number}]",)
+        ]
+
+    def _pairs(self, hosts: list[WatchedPeer], peers: list[WatchedPeer]) -> list[WatchedPeer]:
+        """Return the pairs that this host tests: with each other host, and with each peer.
+
+        A pair has a name of its own, so that its messages and due times are not those of another host's test.
+        """
+        names, hostname = [host.name for host in hosts], socket.gethostname()
+        here = self._here or next((name for name in names if name in {hostname, hostname.partition(".")[0]}), None)
+        if here not in names:
+            known = ", ".join(names[:_MOST_NAMED]) or "none"
+            raise UsageError(
+                f"{self._file}: {here or f'this host, {hostname},'} is not a [[host]] of it; name one of them with"
+                f" --host: {known}{', …' if len(names) > _MOST_NAMED else ''}"
+            )
+        own = next(host.peer for host in hosts if host.name == here)
+        others = [host for host in hosts if host.name != here]
+        named = ((each, f"{here}_to_{each.name}") for each in (*others, *peers))
+        return [self._made("host ", partial(replace, each, name=name, own=own)) for each, name in named]
 
     def _peer(self, values: dict[str, Any], defaults: dict[str, Any], place: str) -> WatchedPeer:
         if "address" not in values:
@@ -230,6 +271,7 @@ class _WatchReader:
         variant: Variant = self._made(f"{place}.", lambda: _variant(merged))
         if self._presets is not None and preset not in {None, AUTO}:
             self._check_preset(self._presets, preset, variant, place)
+        limits = AcceptanceLimits(merged.get("max_loss"), merged.get("min_rate"), merged.get("max_rise"))
         known = WatchedPeer.__dataclass_fields__
         return self._made(
             f"{place}.",
@@ -242,6 +284,10 @@ class _WatchReader:
                 _timing(merged),
                 merged.get("budget"),
                 variant,
+                limits,
+                merged.get("shared", False),
+                None,
+                socket.gethostname(),
             ),
         )
 
@@ -338,7 +384,9 @@ def _plan(values: Mapping[str, Any]) -> Plan:
         values.get("datagram"),
     )
     options = {key: values[key] for key in ("congestion", "dscp", "nodelay", "source", "device") if key in values}
-    return Plan(
+    if values.get("max_rise") is not None and workload is not Workload.STREAM:
+        raise PlanError("max_rise", f"with {workload}", "it is for TCP streams; leave it out")
+    plan = Plan(
         settings,
         workload,
         values.get("seconds", 10 * SECOND_NS),
@@ -353,6 +401,7 @@ def _plan(values: Mapping[str, Any]) -> Plan:
         rate_bit_s=None if workload.is_datagram else rate,
         bytes_limit=values.get("bytes"),
     )
+    return plan if values.get("max_rise") is None else with_responsiveness(plan)
 
 
 def _variant(values: Mapping[str, Any]) -> Variant:

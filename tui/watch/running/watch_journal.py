@@ -10,6 +10,7 @@ the test counts if the run log has the run with a regular end, else its cycle is
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -19,6 +20,7 @@ from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.journal import Journal
 from ....engine.results.run_result import RunResult
+from ....presets.verdict import NO_LIMITS, AcceptanceLimits
 from ....watch.event_codec import UnreadEntry, event_text, keep_until_s, read_events
 from ....watch.events import CheckBegan, CheckEnded, CheckResult, ProbeEnded, WatchEnded, WatchEvent, WatchNotice
 from ....watch.watch_plan import WatchPlan
@@ -26,6 +28,8 @@ from ....watch.watch_state import WatchState, decides_cycle
 from ...session.stored_run import load_stored_run
 from .peer_test import result_of_run
 
+_PRUNE_EVERY_S: Final = 86_400.0
+_LOOK_EVERY_S: Final = 3_600.0
 _LOCKED_S: Final = 3_600.0
 """How long a watch waits for another process that has locked the run log."""
 _MOST_UNWRITTEN: Final = 10_000  # on a full disk: a week of one peer with a probe a minute
@@ -65,8 +69,8 @@ class WatchJournal:
         """Forget the entries whose time is over."""
         self._journal.prune(now_s)
 
-    def find_result(self, run_id: str) -> CheckResult | None:
-        """Return the result of a run that has ended regularly; None for any other run."""
+    def find_result(self, run_id: str, limits: AcceptanceLimits = NO_LIMITS) -> CheckResult | None:
+        """Return the result of a run that has ended regularly, by its peer's limits; None for any other run."""
         try:
             record = self._log.find(run_id)
         except UnknownRun:
@@ -74,9 +78,9 @@ class WatchJournal:
         if record.run_id != run_id or record.reason is None or not record.reason.is_regular:
             return None
         if record.document is not None:
-            return result_of_run(RunResult.of(record.document), run_id)
+            return result_of_run(RunResult.of(record.document), run_id, limits)
         try:  # the end of a run is written before its document: a kill can come in between
-            return result_of_run(load_stored_run(self._log, record).outcome.result, run_id)
+            return result_of_run(load_stored_run(self._log, record).outcome.result, run_id, limits)
         except RunLogError:  # its entries are damaged: the watch repeats the test
             return None
 
@@ -97,10 +101,10 @@ def adopted_ends(
     """Return the ends of tests that were cut off although their run had ended. Raises RunLogError."""
     ends: list[CheckEnded] = []
     for each in begun:
-        result = journal.find_result(each.run_id)
+        watched = plan.find(each.peer)
+        result = journal.find_result(each.run_id, NO_LIMITS if watched is None else watched.limits)
         if result is None:
             continue
-        watched = plan.find(each.peer)
         retests = 0 if watched is None else watched.timing.retests
         decides = decides_cycle(result, each.attempt, retests)
         ends.append(CheckEnded(now_s, each.peer, each.cycle_s, each.attempt, result, decides))
@@ -171,6 +175,18 @@ class CommittedEvents:
                 for observe in self._observers:
                     observe(each)
                 self._queue.put_nowait(each)
+
+    async def prune_daily(self, get_plan: Callable[[], WatchPlan], first_s: float) -> None:
+        """Let the journal forget what is too old, each day from a time on. It keeps the sums of the month."""
+        await asyncio.sleep(first_s)
+        while True:
+            since_s, now_s = self._state.unpruned_since_s, self._clock()
+            if since_s is not None and now_s - since_s >= _PRUNE_EVERY_S:
+                await self.emit(self._state.use.as_event(now_s), get_plan())
+                if not self.is_behind:
+                    with suppress(RunLogFull):
+                        await call_in_thread(lambda: self._journal.prune(self._clock()), name="journal")
+            await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _append(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
         """Append events to the journal, after those that the disk had no room for; wait for a locked run log."""

@@ -11,25 +11,23 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import RunLogFull, UsageError
+from ....engine.model.errors import PeerBusy, UsageError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.process_locks import FOLDER, claim
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.catalog import Catalog
-from ....watch.data_budget import Shortage, expected_cost, find_shortage
+from ....watch.data_budget import MonthUse, Shortage, expected_cost, find_shortage
 from ....watch.events import (
-    ChangeTold,
     CheckBegan,
     CheckEnded,
     CheckResult,
     CheckSkipped,
     ChecksMissed,
-    CheckVerdict,
-    Metric,
     News,
     ProbeEnded,
     SkipReason,
@@ -46,13 +44,12 @@ from ...session.run_recorder import new_id
 from ...session.storage import open_data_dir
 from .interface_locks import InterfaceLocks, interface_towards
 from .notifications import Notifier
+from .own_turn import hold_own_turn
 from .peer_probe import can_be_probed, find_absence, probe_peer
-from .peer_test import PeerTest, WatchContext
+from .peer_test import PeerTest, WatchContext, turn_pause_s
 from .watch_journal import CommittedEvents, WatchJournal, adopted_ends
 
-_PRUNE_FIRST_S: Final = 600.0
-_PRUNE_EVERY_S: Final = 86_400.0
-_LOOK_EVERY_S: Final = 3_600.0
+_PRUNE_FIRST_S: Final = 600.0  # by then a clock that was wrong at the start of the machine is right
 _TELL_EVERY_S: Final = 15.0
 # A restart goes on with a cycle that began within two periods, or an hour.
 _UNFINISHED_PERIODS: Final = 2.0
@@ -60,7 +57,6 @@ _UNFINISHED_S: Final = 3_600.0
 _CLAIM_AGAIN_S: Final = 0.1
 _LAST_EVENTS_S: Final = 5.0
 _OF_NO_PEER: Final = "-"
-_STILL_NEWS_S: Final = 86_400.0  # for news that was not sent before a restart
 
 
 @asynccontextmanager
@@ -135,14 +131,18 @@ class WatchSession:
         self._main: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
         self._notifier = Notifier(self.report, self._note_told)
-        self._sent: dict[tuple[str, Metric | None], News] = {}  # or being sent
         self._once = False
-        self._noticed: set[tuple[str, str]] = set()  # what was said of tests: once for each peer
+        self._noticed: set[tuple[str | None, str]] = set()  # what was said of tests: once for each peer
 
     @property
     def statuses(self) -> Mapping[str, PeerStatus]:
         """What is known of each peer, in the plan's order."""
         return {peer.name: self._state.statuses[peer.name] for peer in self.plan.peers}
+
+    @property
+    def use(self) -> MonthUse:
+        """The data of this month's tests and probes."""
+        return self._state.use
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]:
         """Iterate over the events. Raises the error that ended the watch, such as a full journal."""
@@ -185,11 +185,13 @@ class WatchSession:
 
     async def _run(self) -> None:
         """Carry the watch out until it is stopped. A failure is the last thing that the reader gets."""
-        self.events.subscribe(self._note_event)
+        self.events.subscribe(lambda _event: self._tell())
         try:
             try:
                 await self._start()
-                self._spawn(self._prune(), self._probes)
+                self._spawn(
+                    self.events.prune_daily(lambda: self.plan, 0 if self._once else _PRUNE_FIRST_S), self._probes
+                )
                 self._spawn(self._tell_in_time(), self._probes)
                 self._start_peers()
                 await self._stopping.wait()
@@ -315,44 +317,54 @@ class WatchSession:
                     await self._stopping.wait()
 
     async def _test(self, watched: WatchedPeer, cycle_s: float, attempt: int) -> bool:
-        """Carry out one test; return whether the cycle is over."""
-        interface = await interface_towards(watched.peer, watched.plan.socket)
-        absence = await self._find_absence(watched)
-        try:
-            if absence is not None:
-                self._checks[watched.name] = None
-                return await self._carry_out_test(watched, cycle_s, attempt, absence)
-            async with self._locks.hold_for_test(interface, watched.timing.check_every_ns / SECOND_NS):
-                self._checks[watched.name] = None  # from here on `stop` does not cancel the task: it ends by itself
-                return await self._carry_out_test(watched, cycle_s, attempt)
-        except TimeoutError:
-            await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, SkipReason.BUSY))
-            return True
-        finally:
-            self._checks.pop(watched.name, None)
+        """Carry out one test; return whether the cycle is over.
 
-    async def _find_absence(self, watched: WatchedPeer) -> CheckResult | None:
-        """Return why a peer is absent; None if it answers, or answered the last time.
-
-        This does not hold the interface: a peer that is down must not keep it from the tests of others.
+        It waits for its interface and its turn at the endpoint, a period at most. In between others may be tested.
         """
-        status = self._state.statuses[watched.name]
-        known = [event for event in (status.last_attempt, status.last_probe) if event is not None]
-        newest = max(known, key=lambda event: event.at_s, default=None)
-        is_known = newest is not None and newest.result.verdict is not CheckVerdict.FAILED
-        return None if is_known or not can_be_probed(watched.peer) else await find_absence(watched)
+        interface = await interface_towards(watched.peer, watched.plan.socket)
+        absence = await find_absence(watched, self._state.statuses[watched.name].newest_result)
+        reason = SkipReason.BUSY
+        if absence is not None:
+            return await self._carry_out_test(watched, cycle_s, attempt, absence)
+        give_up_s = time.monotonic() + watched.timing.check_every_ns / SECOND_NS
+        for tries in count():
+            if (left_s := give_up_s - time.monotonic()) <= 0:
+                break
+            try:
+                async with self._locks.hold_for_test(interface, left_s), hold_own_turn(watched) as problem:
+                    if problem is not None:
+                        await self._emit_once(problem)
+                    return await self._carry_out_test(watched, cycle_s, attempt)
+            except TimeoutError:
+                break
+            except PeerBusy as busy:
+                if tries == 1:
+                    await self._emit(WatchNotice(self._clock(), f"{busy}; the test waits", watched.name))
+                reason = SkipReason.ENDPOINT
+                await asyncio.sleep(min(left_s, turn_pause_s(watched, busy.free_in_s, tries)))
+        await self._emit(CheckSkipped(self._clock(), watched.name, cycle_s, reason))
+        return True
 
     async def _carry_out_test(
         self, watched: WatchedPeer, cycle_s: float, attempt: int, absence: CheckResult | None = None
     ) -> bool:
-        """Test a peer whose interface is held, or note its absence; return whether the cycle is over or stopped."""
-        if await self._is_too_dear(watched, cycle_s):  # other tests may have used the data since
-            return True
-        run_id = new_id()
-        await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
-        result = absence or await self._measure(watched, run_id)
-        if result is None:
-            return True
+        """Test a peer whose interface is held, or note its absence; return whether the cycle is over or stopped.
+
+        Raises PeerBusy if it gets no turn at the endpoint.
+        """
+        self._checks[watched.name] = None  # from here on `stop` does not cancel the task: it ends by itself
+        try:
+            if await self._is_too_dear(watched, cycle_s):  # other tests may have used the data since
+                return True
+            run_id = new_id()
+            await self._emit(CheckBegan(self._clock(), watched.name, cycle_s, attempt, run_id))
+            result = absence or await self._measure(watched, run_id)
+            return result is None or await self._note_result(watched, cycle_s, attempt, result)
+        finally:
+            self._checks.pop(watched.name, None)
+
+    async def _note_result(self, watched: WatchedPeer, cycle_s: float, attempt: int, result: CheckResult) -> bool:
+        """Emit the end of a test; return whether the cycle is over."""
         ended = CheckEnded(self._clock(), watched.name, cycle_s, attempt, result, decides=False)
         # Without data for a repetition this test counts: else the last result would be an older one.
         is_last = decides_cycle(result, attempt, watched.timing.retests) or self._find_shortage(watched, ended)
@@ -367,10 +379,14 @@ class WatchSession:
         result = await check.carry_out()
         await call_in_thread(self._context.log.flush, name="run log")
         for text in check.notices:
-            if (watched.name, text) not in self._noticed:
-                self._noticed.add((watched.name, text))
-                await self._emit(WatchNotice(self._clock(), text, watched.name))
+            await self._emit_once(text, watched.name)
         return result
+
+    async def _emit_once(self, text: str, peer: str | None = None) -> None:
+        """Emit a notice unless it was said before."""
+        if (peer, text) not in self._noticed:
+            self._noticed.add((peer, text))
+            await self._emit(WatchNotice(self._clock(), text, peer))
 
     async def _probe_peer(self, name: str) -> None:
         """Probe a peer whenever that is due."""
@@ -393,10 +409,15 @@ class WatchSession:
         """Probe a peer. Skip the probe if a test has the interface for a whole period."""
         interface = await interface_towards(watched.peer, watched.plan.socket)
         every_s = (watched.timing.probe_every_ns or 0) / SECOND_NS
+        newest = self._state.statuses[watched.name].newest_result
+        if (
+            newest is not None and newest.is_lasting
+        ):  # said once: the next test will tell whether somebody has acted
+            return
         if find_shortage(self.plan, watched, None, self._state.use, self._clock()) is not None:
             return
-        with suppress(TimeoutError):
-            result = await self._find_absence(watched)
+        with suppress(TimeoutError, PeerBusy):  # a test has the interface or the endpoint: the next probe will do
+            result = await find_absence(watched, newest)
             if result is None:
                 async with self._locks.hold_for_probe(interface, every_s):
                     result = await probe_peer(watched)
@@ -437,36 +458,14 @@ class WatchSession:
         for name in list(self._wakes):
             self._wake(name)
 
-    def _note_event(self, event: WatchEvent) -> None:
-        if isinstance(event, ChangeTold):
-            sent = self._sent.get((event.peer, event.metric))
-            if sent is not None and told(sent, event.at_s) == event:
-                del self._sent[event.peer, event.metric]
-        self._tell()
-
     def _tell(self) -> None:
-        """Send each news once to the receivers of the plan; after a restart only news of the last day.
-
-        Quiet hours hold it back. A verdict that the receivers know already by then is not sent.
-        """
-        now_s, notify = self._clock(), self.plan.notify
-        if not notify.has_receiver or notify.is_quiet(now_s):
-            return
-        for key, news in self._state.untold.items():
-            if self._sent.get(key) is news:
-                continue
-            is_known = isinstance(news, CheckEnded) and news.result.verdict is self._state.told_verdict(news.peer)
-            is_in_flight = key in self._sent
-            self._sent[key] = news
-            if is_known and not is_in_flight:
-                self._note_told(news)
-            elif news.at_s > now_s - _STILL_NEWS_S:
-                self._notifier.send(self.plan, news)
-        if notify.repeat_ns is not None:
-            for last in self._state.lasting_trouble(now_s - notify.repeat_ns / SECOND_NS):
-                if self.plan.find(last.peer) is not None and (last.peer, None) not in self._sent:
-                    self._sent[last.peer, None] = last
-                    self._notifier.send(self.plan, last)
+        """Send the news that is due to the receivers of the plan."""
+        last = {name: status.last_check for name, status in self.statuses.items()}
+        due = self._state.news.take_due(self.plan.notify, last, self._clock(), self._notifier.room)
+        for news in due.known:
+            self._note_told(news)
+        for news in due.send:
+            self._notifier.send(self.plan, news)
 
     async def _tell_in_time(self) -> None:
         """Tell what quiet hours have held back, and repeat, if no event comes at that moment."""
@@ -480,18 +479,6 @@ class WatchSession:
     def _note_told(self, news: News) -> None:
         """Write to the journal that a notification was sent or given up: a restart does not send it again."""
         self._spawn(self._emit(told(news, self._clock())), self._others)
-
-    async def _prune(self) -> None:
-        # By then a clock that was wrong at the start of the machine is right.
-        await asyncio.sleep(0 if self._once else _PRUNE_FIRST_S)
-        while True:
-            since_s, now_s = self._state.unpruned_since_s, self._clock()
-            if since_s is not None and now_s - since_s >= _PRUNE_EVERY_S:
-                await self._emit(self._state.use.as_event(now_s))
-                if not self.events.is_behind:
-                    with suppress(RunLogFull):
-                        await call_in_thread(lambda: self._journal.prune(self._clock()), name="journal")
-            await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _sleep(self, name: str, seconds: float) -> None:
         """Wait for some seconds, or until the user wants the peer tested now."""

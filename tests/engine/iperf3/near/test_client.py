@@ -11,7 +11,7 @@ import pytest
 from linkgauge.engine.iperf3.near import client as client_module
 from linkgauge.engine.iperf3.near import run as run_module
 from linkgauge.engine.iperf3.near.run import open_iperf3_run
-from linkgauge.engine.model.errors import PeerError, PeerNotLinkgauge, PeerRefused, PeerUnreachable
+from linkgauge.engine.model.errors import PeerBusy, PeerError, PeerNotLinkgauge, PeerRefused, PeerUnreachable
 from linkgauge.engine.model.events import Event, Reason, Totals, Warned
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
@@ -122,7 +122,7 @@ async def run_against(script: list[Step], **more: Any) -> list[Event]:
     ("script", "kind", "words"),
     [
         ([], PeerUnreachable, "before it answered; check that an iperf3 server listens"),
-        ([-1], PeerRefused, "busy"),
+        ([-1], PeerBusy, "busy"),
         ([b"HTTP/1.1 400"], PeerNotLinkgauge, "not an iperf3 server.*check the port"),
         ([10], PeerNotLinkgauge, "in place of PARAM_EXCHANGE"),
         ([9, READ], PeerUnreachable, r"after the parameters.*give iperf3://USER@HOST"),

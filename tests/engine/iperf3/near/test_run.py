@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.iperf3.near import run as iperf3_run
 from linkgauge.engine.iperf3.near.run import open_iperf3_run
-from linkgauge.engine.model.errors import PeerRefused, PeerUnreachable, PlanError
+from linkgauge.engine.model.errors import PeerBusy, PeerUnreachable, PlanError
 from linkgauge.engine.model.events import Event, Opened, Reason, Sampled, SessionTotal, Totals, Warned
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, SocketOptions
@@ -190,7 +190,7 @@ async def test_a_busy_server_is_named_busy_with_what_to_do() -> None:
     """The second test of a stock server is refused, and the first one goes on."""
     long = plan_of(duration_ns=60 * SECOND_NS, warmup_ns=0)
     async with asyncio.timeout(DEADLINE_S), stock_server() as port, open_iperf3_run(long, peer_at(port)) as run:
-        with pytest.raises(PeerRefused, match=r"busy.*linkgauge endpoint --iperf3"):
+        with pytest.raises(PeerBusy, match=r"busy.*linkgauge endpoint --iperf3"):
             async with open_iperf3_run(plan_of(), peer_at(port)):
                 pass
         run.stop()

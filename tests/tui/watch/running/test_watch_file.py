@@ -1,15 +1,17 @@
 """The file of a watch: its values, and an error for each wrong one with its place."""
 
 import re
+import socket
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.errors import LinkgaugeError, PlanError
+from linkgauge.engine.model.errors import LinkgaugeError, PlanError, UsageError
 from linkgauge.engine.model.plan import SECOND_NS, Direction
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.verdict import AcceptanceLimits
 from linkgauge.presets.wire import Variant
 from linkgauge.tui.watch.running.watch_file import parse_watch, read_watch_file
 from linkgauge.watch.watch_plan import Notify, Timing
@@ -126,6 +128,18 @@ def test_a_peer_has_the_link_options_of_the_command_line() -> None:
         ("[notify]\nformat = 'slack'\n" + PEER, "notify.format given is invalid; give the webhook as well"),
         ("[notify]\nformat = 'teams'\n" + PEER, "notify.format 'teams' is invalid; give json, slack"),
         ("[notify]\nrepeat = '1s'\n" + PEER, "notify.repeat 1 s is invalid; give 1 minute"),
+        ("[[host]]\naddress = 'a'\n" + PEER, "office.toml: this host, "),
+        ("host = 1\n" + PEER, "host 1 is invalid; give tables: [[host]]"),
+        ("[[host]]\nnam = 'a'", "host[1].nam is not known; did you mean name?"),
+        (PEER + "max_loss = 101", "peer[1].max_loss '101' is invalid; give 0 to 100 percent"),
+        (PEER + "min_rate = 5", "peer[1].min_rate '5' is invalid; give"),
+        (PEER + "shared = 1", "peer[1].shared 1 is invalid; give true or false"),
+        (
+            PEER + "workload = 'rr'\nmax_loss = 1",
+            "peer[1].limits with rr is invalid; max_loss and min_rate are for",
+        ),
+        (PEER + "workload = 'rr'\nmax_rise = 30", "peer[1].max_rise with rr is invalid; it is for TCP streams"),
+        ("[[peer]]\naddress = 'iperf3://a'\nmax_rise = 30", "peer[1].max_rise with iperf3 is invalid; an iperf3"),
         ("[notify]\nwebhok = 'http://a'\n" + PEER, "notify.webhok is not known; did you mean webhook?"),
     ],
 )
@@ -133,6 +147,55 @@ def test_a_wrong_value_is_named_with_its_place_and_a_remedy(text: str, message: 
     """The file, the path of the key, the value, the remedy."""
     with pytest.raises(LinkgaugeError, match=re.escape(message)):
         parse_watch(text, FILE, load_catalog([]))
+
+
+HOSTS = """
+[watch.defaults]
+max_loss = "0.5%"
+[[host]]
+name = "a"
+address = "192.0.2.1"
+[[host]]
+name = "b"
+address = "192.0.2.2:5900"
+min_rate = "80M"
+shared = true
+[[host]]
+name = "c"
+address = "192.0.2.3"
+max_rise = 30
+[[peer]]
+name = "site"
+address = "192.0.2.9"
+"""
+
+
+def test_each_host_of_a_file_tests_the_others_and_every_peer() -> None:
+    """The name of a pair has both hosts, so that two hosts do not tell different things of one name."""
+    plan = parse_watch(HOSTS, FILE, here="a")
+    assert [(each.name, str(each.peer)) for each in plan.peers] == [
+        ("a_to_b", "192.0.2.2:5900"),
+        ("a_to_c", "192.0.2.3:5820"),
+        ("a_to_site", "192.0.2.9:5820"),
+    ]
+    assert [each.name for each in parse_watch(HOSTS, FILE, here="c").peers] == ["c_to_a", "c_to_b", "c_to_site"]
+    own = parse_watch(HOSTS.replace('"b"', f'"{socket.gethostname()}"'), FILE)
+    assert [each.peer.host for each in own.peers] == ["192.0.2.1", "192.0.2.3", "192.0.2.9"]
+    with pytest.raises(UsageError, match=r"d is not a .* name one of them with --host: a, b, c"):
+        parse_watch(HOSTS, FILE, here="d")
+    with pytest.raises(UsageError, match=r"a is not a .* --host: none"):
+        parse_watch(PEER, FILE, here="a")
+    with pytest.raises(UsageError, match=r"no \[\[peer"):
+        parse_watch('[[host]]\nname = "a"\naddress = "192.0.2.1"', FILE, here="a")
+
+
+def test_limits_and_sharing_are_keys_of_a_peer() -> None:
+    """A limit of latency lets each test measure it."""
+    first, second, third = parse_watch(HOSTS, FILE, here="a").peers
+    assert first.limits == AcceptanceLimits(0.005, 80_000_000)
+    assert second.limits == AcceptanceLimits(0.005, max_rise_ns=30_000_000)
+    assert (first.is_shared, second.is_shared) == (True, False)
+    assert [each.plan.responsiveness is not None for each in (first, second, third)] == [False, True, False]
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -10,17 +10,24 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
+from linkgauge.engine.control import handshake
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.errors import UsageError
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.near import connect
+from linkgauge.engine.near.run import open_run
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.process_locks import FOLDER
 from linkgauge.presets.catalog import load_catalog
+from linkgauge.presets.verdict import AcceptanceLimits
+from linkgauge.tui.watch.running import peer_test
 from linkgauge.tui.watch.running.interface_locks import InterfaceLocks
 from linkgauge.tui.watch.running.watch_journal import WatchJournal
 from linkgauge.tui.watch.running.watch_session import WatchSession, open_watch
@@ -52,6 +59,7 @@ pytestmark = pytest.mark.usefixtures("fork_server")
 DEADLINE_S = 40.0
 CATALOG = load_catalog()
 BRIEF = Plan(duration_ns=SECOND_NS // 2, warmup_ns=0, interval_ns=SECOND_NS // 10, rate_bit_s=20_000_000)
+ENDLESS = replace(BRIEF, duration_ns=None)
 FULL = replace(BRIEF, rate_bit_s=None)
 OUT_OF_REACH = "800gbe-1500"
 OFTEN = Timing(SECOND_NS, None, jitter=0.0, retests=0, retest_after_ns=0)
@@ -138,6 +146,96 @@ async def test_a_peer_that_is_down_fails_with_its_sentence_and_others_go_on(tmp_
     ]
     assert "nothing listens" in (down[0].result.detail or "")
     assert [end.result.verdict for end in ends(events) if end.peer == "up"] == [CheckVerdict.GOOD]
+
+
+async def test_a_test_waits_for_its_turn_at_the_endpoint(
+    tmp_path: Path, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not refused, and does not measure beside the other test: the interface is free for others meanwhile."""
+    monkeypatch.setattr(peer_test, "_TURN_NS", SECOND_NS // 10)
+    monkeypatch.setattr(peer_test, "_TURN_PAUSE_S", 0.1)
+    monkeypatch.setattr(peer_test, "_LEAST_PAUSE_S", 0.1)
+    plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=replace(SELDOM, check_every_ns=60 * SECOND_NS)))
+    with RunLog.open(tmp_path) as log:
+        async with open_run(ENDLESS, peer) as beside:
+            await anext(aiter(beside))
+            async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+                events = await read_until(session, lambda event: isinstance(event, WatchNotice))
+                async with InterfaceLocks(tmp_path / FOLDER).hold_for_test("lo", DEADLINE_S):
+                    beside.stop()
+                    async for _ in beside:
+                        pass
+                events += await read_until(session, lambda event: isinstance(event, WatchEnded))
+    notices = [event.text for event in events if isinstance(event, WatchNotice)]
+    assert len(notices) == 1
+    assert "busy with 1 other test" in notices[0]
+    (end,) = ends(events)
+    assert (end.attempt, end.result.verdict, end.decides) == (0, CheckVerdict.GOOD, True)
+
+
+async def test_a_test_that_gets_no_turn_for_a_period_is_skipped(tmp_path: Path, peer: Peer) -> None:
+    """Unless it is to be shared: then it is tested beside the other one."""
+    timing = replace(OFTEN, check_every_ns=2 * SECOND_NS)
+    with RunLog.open(tmp_path) as log:
+        async with open_run(ENDLESS, peer) as beside:
+            await anext(aiter(beside))
+            results: list[WatchEvent] = []
+            for is_shared in (False, True):
+                plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=timing, is_shared=is_shared))
+                async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+                    events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+                results += [event for event in events if isinstance(event, CheckSkipped | CheckEnded)]
+                assert session.statuses["a"].running_since_s is None
+            beside.stop()
+    skipped, shared = results
+    assert isinstance(skipped, CheckSkipped)
+    assert skipped.reason is SkipReason.ENDPOINT
+    assert isinstance(shared, CheckEnded)
+
+
+async def test_an_endpoint_of_an_earlier_version_is_tested_without_a_turn(
+    tmp_path: Path, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would refuse a plan that asks for one."""
+    earlier = HostInfo("web-07", "Linux", 2, "linkgauge 0.1.0 (waits)", "uvloop")
+    monkeypatch.setattr(handshake, "describe_host", AsyncMock(return_value=earlier))
+    plan = watch_of(WatchedPeer("a", peer, BRIEF, None, timing=SELDOM))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(plan, log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+    assert [end.result.verdict for end in ends(events)] == [CheckVerdict.GOOD]
+
+
+async def test_a_test_beyond_a_limit_is_bad_whatever_its_link_should_carry(tmp_path: Path, peer: Peer) -> None:
+    """The limit is named; a limit without a figure is a failure."""
+    limited = WatchedPeer("a", peer, BRIEF, None, timing=SELDOM, limits=AcceptanceLimits(1.0, 10**9))
+    blind = replace(limited, name="b", limits=AcceptanceLimits(max_rise_ns=1))
+    with RunLog.open(tmp_path) as log:
+        async with open_watch(watch_of(limited, blind), log=log, catalog=CATALOG, once=True) as session:
+            events = await read_until(session, lambda event: isinstance(event, WatchEnded))
+    results = {end.peer: end.result for end in ends(events)}
+    assert (results["a"].verdict, results["a"].beyond, results["a"].word) == (
+        CheckVerdict.BELOW,
+        ("min-rate",),
+        "fail",
+    )
+    assert results["b"].detail == "it has no figure for the limit max-rise"
+
+
+async def test_a_missing_key_is_said_once_and_neither_test_nor_probe_is_repeated(tmp_path: Path) -> None:
+    """Nobody has acted ten seconds later. The next test will tell."""
+    timing = replace(OFTEN, check_every_ns=3 * SECOND_NS, probe_every_ns=SECOND_NS, retests=3)
+    async with Endpoint(listen("127.0.0.1", 0), keys=[SharedKey("a-key-of-this-endpoint")]) as endpoint:
+        plan = watch_of(WatchedPeer("locked", Peer(*endpoint.address), BRIEF, None, timing=timing))
+        with RunLog.open(tmp_path) as log:
+            async with open_watch(plan, log=log, catalog=CATALOG) as session:
+                events: list[WatchEvent] = []
+                for _ in range(3):
+                    events += await read_until(session, lambda event: isinstance(event, CheckEnded))
+    assert [(end.attempt, end.decides, end.result.is_lasting) for end in ends(events)] == [(0, True, True)] * 3
+    assert "asks for a key" in (ends(events)[0].result.detail or "")
+    first = next(number for number, event in enumerate(events) if isinstance(event, CheckEnded))
+    assert not any(isinstance(event, ProbeEnded) for event in events[first:])
 
 
 @pytest.mark.every
