@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+import pytest
 from measurements import EntryResult, Round
 from report import draw, rate_text, report_text, summary_text, write_csv
 
@@ -126,6 +127,7 @@ def test_a_slow_rate_is_no_rate_of_0_gb_s() -> None:
     ]
 
 
+@pytest.mark.every
 def test_rows_and_picture_are_written_as_files(tmp_path: Path) -> None:
     """Every comparison is a row of the CSV; without one there is no picture."""
     write_csv(results(STREAM, PAIRS), tmp_path / "bench.csv")

@@ -51,6 +51,7 @@ def chosen(linkgauge: Any, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.every
 def test_a_choice_of_before_that_is_denied_now_is_forgotten(linkgauge: Any, chosen: Path) -> None:
     """The first run warns, and the next one tries again. Trials of other machines stay."""
     answers = [

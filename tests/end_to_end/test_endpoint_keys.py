@@ -99,6 +99,7 @@ def test_each_client_has_a_key_of_its_own_and_keys_change_under_a_running_test(
     assert not [each for each in (alice, bob, carol) if each["LINKGAUGE_KEY"] in ended.err + ended.out]
 
 
+@pytest.mark.every
 def test_a_key_that_had_no_name_stays_valid_beside_the_first_that_has_one(linkgauge: Any, tmp_path: Path) -> None:
     """The user is told its new name. A wrong line is named by its number, and nothing of it is printed."""
     keys = tmp_path / "keys"

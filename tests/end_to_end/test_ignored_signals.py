@@ -32,6 +32,7 @@ def assert_goes_on_until_terminated(
     assert answer.document["ended"]["detail"] == "interrupted by SIGTERM"
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "number",
     [signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.every)],

@@ -86,6 +86,7 @@ def endpoint(link: VethLink, environment: dict[str, str]) -> Iterator[str]:
     process.communicate(timeout=DEADLINE_S)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("loop", ["uvloop", pytest.param("asyncio", marks=pytest.mark.every)])
 @pytest.mark.parametrize("source", [NEAR, pytest.param("", marks=pytest.mark.every)])
 def test_every_workload_runs_in_both_directions(

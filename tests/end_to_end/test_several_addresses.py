@@ -97,7 +97,9 @@ def test_only_dead_addresses_are_an_error_that_names_them(link: VethLink, enviro
 
 
 @pytest.mark.usefixtures("endpoint")
-@pytest.mark.parametrize(("option", "address"), [("-4", GOOD[0]), ("-6", GOOD[1])])
+@pytest.mark.parametrize(
+    ("option", "address"), [pytest.param("-4", GOOD[0], marks=pytest.mark.every), ("-6", GOOD[1])]
+)
 def test_the_ip_version_is_chosen_and_named_and_decides_the_expected_rate(
     link: VethLink, environment: dict[str, str], option: str, address: str
 ) -> None:
@@ -110,6 +112,7 @@ def test_the_ip_version_is_chosen_and_named_and_decides_the_expected_rate(
     assert ("IPv6" in document["expected"]["out"]["source"]) == (option == "-6")
 
 
+@pytest.mark.every
 @pytest.mark.usefixtures("endpoint")
 def test_headers_that_are_not_in_use_and_an_address_that_is_missing_are_errors(
     link: VethLink, environment: dict[str, str]

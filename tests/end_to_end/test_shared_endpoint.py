@@ -42,6 +42,7 @@ def start_for_both(linkgauge: Any, *options: str) -> tuple[str, str]:
     return f"127.0.0.1:{facts['port']}", str(facts["iperf3"]["port"])
 
 
+@pytest.mark.every
 def test_two_tests_name_each_other_in_results_csv_and_stream(linkgauge: Any, far_end: str, tmp_path: Path) -> None:
     """With tests, sessions and the rate of the direction that they share."""
     beside = start_beside(linkgauge, far_end)
@@ -133,6 +134,7 @@ def test_a_wait_must_be_a_time_and_iperf3_servers_have_no_turns(linkgauge: Any) 
         assert all(text in answer.err for text in texts), answer.err
 
 
+@pytest.mark.every
 def test_clients_of_iperf3_and_of_linkgauge_count_each_other(linkgauge: Any) -> None:
     """On their two ports of one endpoint; the server's output names the other test, too."""
     address, port = start_for_both(linkgauge)
@@ -146,6 +148,7 @@ def test_clients_of_iperf3_and_of_linkgauge_count_each_other(linkgauge: Any) -> 
     assert "another test on this endpoint: 1 test, 2 sessions, receives" in output
 
 
+@pytest.mark.every
 def test_an_exclusive_endpoint_is_busy_for_a_client_of_iperf3(linkgauge: Any) -> None:
     """With iperf3's own words for it."""
     address, port = start_for_both(linkgauge, "--exclusive")

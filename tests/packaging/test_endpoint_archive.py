@@ -35,6 +35,7 @@ def interpreters() -> Iterator[str]:
     yield from (path for path in named if "shims" not in path)  # of pyenv, which may have no such version
 
 
+@pytest.mark.every
 def test_the_same_sources_make_the_same_bytes(archive: Path, tmp_path: Path) -> None:
     """Whoever builds it can compare its checksum."""
     assert build(tmp_path).read_bytes() == archive.read_bytes()
@@ -47,6 +48,7 @@ def test_it_serves_every_workload_without_any_package(archive: Path, remote: Rem
     remote.measure([python, str(archive)], *(("--workload", *words) for words in workloads))
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -62,6 +64,7 @@ def test_a_wrong_option_is_explained(archive: Path, options: tuple[str, ...], pr
     assert (done.returncode, "Traceback" in done.stderr, problem in done.stderr) == (2, False, True), done.stderr
 
 
+@pytest.mark.every
 def test_it_has_no_option_that_the_command_lacks(archive: Path) -> None:
     """A user who knows the one knows the other."""
     shown = subprocess.run([BASE_PYTHON, archive, "--help"], capture_output=True, check=True)

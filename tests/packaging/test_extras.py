@@ -52,6 +52,7 @@ def carry_out(command: list[Any], installed: Installed, home: Path) -> subproces
     )  # fmt: skip
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_a_command_without_its_packages_prints_the_command_that_installs_them(
     bare: Installed, wheel: Path, tmp_path: Path, extra: str

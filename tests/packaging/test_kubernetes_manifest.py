@@ -102,6 +102,7 @@ def containers(
             program.wait(30)
 
 
+@pytest.mark.every
 async def test_only_a_client_with_the_certificate_gets_into_the_cluster(
     manifest: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from .labs import LabProcess
 
 
+@pytest.mark.every
 @pytest.mark.usefixtures("lab")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_a_lab_whose_process_is_ended_is_gone(number: signal.Signals) -> None:

@@ -95,8 +95,13 @@ def _statistics(stat: str) -> Callable[[Path], None]:
     return lambda path: _change(path, "ANALYZE", f"UPDATE sqlite_stat1 SET stat = {stat}")  # noqa: S608
 
 
-def _block(data: bytes) -> Callable[[Path], None]:
-    return _values("blocks", data=f"x'{data.hex()}'")
+def _block(make_data: Callable[[], bytes]) -> Callable[[Path], None]:
+    """Replace the data of a block; it is made only then, as 900 MiB take a second to compress."""
+
+    def change(path: Path) -> None:
+        _values("blocks", data=f"x'{make_data().hex()}'")(path)
+
+    return change
 
 
 def _columns(templates: list[str], order: list[int], heads: list[list[object]]) -> bytes:
@@ -135,12 +140,14 @@ DAMAGED: dict[str, Callable[[Path], None]] = {
     "nested document": _values("runs", document=_NESTED, brief=_NESTED),
     "document of lists": _values("runs", document=_EMPTY_LISTS, brief=_EMPTY_LISTS),
     "document of other types": _values("runs", document=f"'{_ODD}'", brief=f"'{_ODD}'", mbit_s="'x'"),
-    "block of zeros": _block(b"\x02" + zlib.compress(b"0" * (900 * _MIB), 9)),
-    "block of lines": _block(b"\x02" + zlib.compress(b"\n" * (200 * _MIB), 9)),
-    "block of long events": _block(_columns([_LONG], [0] * 50_000, [])),
-    "block of many numbers": _block(_columns(['{"a":[\1]}'], [0] * 2, [[40_000_000, 1, 0, None], [7, 1, 0, None]])),
-    "block of endless numbers": _block(_columns(['{"a":\0}'], [0] * 60_000, [[10**4000, 1, 0, 10**4000]])),
-    "block of many templates": _block(_columns(["{}"] * 60_000, list(range(60_000)), [])),
+    "block of zeros": _block(lambda: b"\x02" + zlib.compress(b"0" * (900 * _MIB), 9)),
+    "block of lines": _block(lambda: b"\x02" + zlib.compress(b"\n" * (200 * _MIB), 9)),
+    "block of long events": _block(lambda: _columns([_LONG], [0] * 50_000, [])),
+    "block of many numbers": _block(
+        lambda: _columns(['{"a":[\1]}'], [0] * 2, [[40_000_000, 1, 0, None], [7, 1, 0, None]])
+    ),
+    "block of endless numbers": _block(lambda: _columns(['{"a":\0}'], [0] * 60_000, [[10**4000, 1, 0, 10**4000]])),
+    "block of many templates": _block(lambda: _columns(["{}"] * 60_000, list(range(60_000)), [])),
     "false statistics": _statistics("'999999999 999999999 1'"),
     "huge statistics": _statistics(_HUGE),
     "journal of long entries": _values("journal", entry=_HUGE),

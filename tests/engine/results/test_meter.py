@@ -240,6 +240,7 @@ def test_bytes_that_drain_after_a_change_are_shown_and_not_measured() -> None:
     assert meter.summary().measured.out is None
 
 
+@pytest.mark.every
 def test_memory_does_not_grow_with_the_length_of_a_run() -> None:
     """Samples are summed, not kept: after a million more nothing waits and nothing has been added."""
     meter = Meter()

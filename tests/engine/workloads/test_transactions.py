@@ -78,7 +78,13 @@ async def test_counts_and_percentiles_of_a_run_agree_everywhere(record_once: Rec
     assert measured["transactions_s"] > 0
 
 
-@pytest.mark.parametrize("workload", TRANSACTIONAL)
+@pytest.mark.parametrize(
+    "workload",
+    [
+        pytest.param(workload, marks=[] if workload is TRANSACTIONAL[0] else pytest.mark.every)
+        for workload in TRANSACTIONAL
+    ],
+)
 async def test_pairs_are_added_and_removed_during_a_run(
     far_end: Peer, record: Recorder, workload: Workload
 ) -> None:

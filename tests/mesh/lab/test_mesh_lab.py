@@ -105,6 +105,7 @@ def test_racks_are_joined_by_trunks_with_queues_of_their_own(lab: MeshLab) -> No
     }
 
 
+@pytest.mark.every
 def test_tests_in_the_lab_know_that_offloads_are_off_on_purpose(lab: MeshLab) -> None:
     """On the hosts, where the workers start them, and beside the scheduler."""
     for pid in (*lab.workers.values(), lab.keeper_pid):

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.readings.live_readings import ChangeMark
 from linkgauge.tui.report.run_page import render_report
@@ -34,6 +35,7 @@ def test_plots_over_time_have_one_time_axis(world: Any, history_log: RunLog) -> 
     assert len(set(boxes)) == 1
 
 
+@pytest.mark.every
 def test_plots_take_no_settings_from_the_current_directory(tmp_path: Path) -> None:
     """Another user may have put some there; with these, text would be set by LaTeX, and the terminal be driven."""
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\nno\x1b[31mkey: 1\n", encoding="utf-8")

@@ -310,6 +310,7 @@ def test_nothing_is_reported_before_anything_was_measured() -> None:
     assert all(load.latency is not None for load in without.loads)
 
 
+@pytest.mark.every
 def test_a_day_beside_a_load_takes_bounded_memory_and_keeps_its_peak() -> None:
     """Neighbouring intervals become one, and a spike of half a second within an hour stays known."""
     link = Link(steady(20), phases=(OUT,), phase_s=600)
