@@ -17,7 +17,7 @@ from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..kit.drawing.charset import CharacterFilter, translation_table
 from ..kit.drawing.line_breaks import respect_no_break_spaces
 from ..kit.drawing.redacted_lines import RedactionFilter
-from ..kit.drawing.styles import MONOCHROME, own_theme
+from ..kit.drawing.styles import OWN_THEMES, own_theme
 from ..kit.key_map import KeyMap
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.feature_app import FeatureApp
@@ -77,7 +77,8 @@ class BaseApp(FeatureApp):
         self._save = save
         self._saved = self.preferences = preferences
         self.key_map = KeyMap(preferences.keys)
-        self.register_theme(MONOCHROME)
+        for theme in OWN_THEMES.values():
+            self.register_theme(theme)
         if preferences.colours:
             self.register_theme(own_theme(preferences.colours))
         self.theme = self.preferences.theme
