@@ -162,7 +162,7 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
     @property
     def _cursor_style(self) -> Style:
         """The row of the cursor: reversed in the terminal's colours, which do not mix, and without colours."""
-        if not self.app.native_ansi_color:
+        if not self.app.native_ansi_color:  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
             return self.get_visual_style(_CURSOR)
         return self.visual_style + Style(reverse=True, bold=self.has_focus)
 
