@@ -1,9 +1,9 @@
 """Select the preset that fits the interfaces of both ends.
 
-Pure. The slower interface limits a link, so its line rate counts, as do the smaller MTU and half duplex. A
-documented preset comes before a computed one. If no preset is for exactly this link, the nearest preset is computed
-for this link's line rate and MTU, with a warning. If an end reports no speed, as in most virtual machines, no
-preset is selected: such a test measures, and its rate is not judged.
+Pure. The slower interface limits a link, so its line rate counts, as do the smaller MTU and half duplex. A computed
+preset comes before a document's, whose figures are those of certain adapters and hosts. If no preset is for exactly
+this link, the nearest preset is computed for this link's line rate and MTU, with a warning. If an end reports no
+speed, as in most virtual machines, no preset is selected: such a test measures, and its rate is not judged.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -125,25 +125,39 @@ def select_preset(
 
 def _select(catalog: Catalog, link: _Link, warnings: tuple[str, ...]) -> PresetSelection:
     """Return the preset of exactly this link, else the nearest one."""
-    candidates = [
+    exact = _exact(catalog, link)
+    return _nearest(catalog, link, warnings) if exact is None else PresetSelection(exact, link.words, warnings)
+
+
+def fitting_interfaces(catalog: Catalog, nics: Iterable[NicInfo]) -> dict[str, list[str]]:
+    """Return the names of the interfaces below the id of the preset that is selected between one and its like.
+
+    An interface without a preset of exactly its link is left out.
+    """
+    names: dict[str, list[str]] = {}
+    for nic in nics:
+        if nic.line_rate_bit_s is not None:
+            exact = _exact(catalog, _link([(End.NEAR, nic)], None))
+            if exact is not None:
+                names.setdefault(exact.id, []).append(nic.name)
+    return names
+
+
+def _exact(catalog: Catalog, link: _Link) -> Preset | None:
+    """Return the preset of exactly this link, a computed one if there is one."""
+    fitting = [preset for preset in _candidates(catalog, link) if _is_for(preset, link)]
+    return min(fitting, key=lambda preset: not preset.computed, default=None)
+
+
+def _candidates(catalog: Catalog, link: _Link) -> list[Preset]:
+    """Return the presets of Ethernet that a link may have."""
+    return [
         preset
         for preset in catalog.presets
         if preset.link.framing == "ethernet"
         and preset.link.tunnel == link.tunnel
         and (preset.source.id == _DOCUMENT or preset.computed)
     ]
-    for preset in sorted(candidates, key=lambda preset: not preset.rates):
-        if _is_for(preset, link):
-            return PresetSelection(preset, link.words, warnings)
-    return _nearest(candidates, link, warnings)
-
-
-def fitting_interfaces(preset: Preset, nics: Iterable[NicInfo]) -> list[str]:
-    """Return the names of the interfaces that make exactly a preset's link with an interface like themselves."""
-    if preset.link.framing != "ethernet":
-        return []
-    known = (nic for nic in nics if nic.line_rate_bit_s is not None)
-    return [nic.name for nic in known if _is_for(preset, _link([(End.NEAR, nic)], None))]
 
 
 def _is_for(preset: Preset, link: _Link) -> bool:
@@ -207,8 +221,9 @@ def _rate_warnings(known: Sequence[tuple[End, NicInfo]], requested_bit_s: int | 
             )
 
 
-def _nearest(candidates: Sequence[Preset], link: _Link, warnings: tuple[str, ...]) -> PresetSelection:
+def _nearest(catalog: Catalog, link: _Link, warnings: tuple[str, ...]) -> PresetSelection:
     """Return the preset with the most similar link, computed for this link's rate and MTU."""
+    candidates = _candidates(catalog, link)
     if not candidates:
         raise LinkgaugeError(f"no preset is similar to this link: {link.words}")
 

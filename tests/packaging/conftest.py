@@ -77,7 +77,11 @@ class Remote:
         ) as endpoint:
             try:
                 assert endpoint.stdout is not None
-                address = endpoint.stdout.readline().split()[-1]
+                line = endpoint.stdout.readline()
+                address = line.split()[-1]
+                if line.startswith("{"):  # a service's first line, for the journal
+                    listening = json.loads(line)["listening"]
+                    address = f"{listening['host']}:{listening['port']}"
                 for options in runs:
                     run = subprocess.run(
                         [*MODULE, "run", address, *options, "--seconds", "0.5", "--json"],

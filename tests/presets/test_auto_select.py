@@ -5,15 +5,17 @@ from dataclasses import replace
 import pytest
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Direction, Settings
-from linkgauge.presets.auto_select import PresetSelection, select_preset
+from linkgauge.presets.auto_select import PresetSelection, fitting_interfaces, select_preset
 from linkgauge.presets.catalog import Catalog, load_catalog
 from linkgauge.presets.expectation import find_expectation
+from linkgauge.presets.preset import LinkSpec
 from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
 
 GBIT_S = 1_000_000_000
 NIC = NicInfo("eth0", "device", "ixgbe", 10 * GBIT_S, "full", 1500, tso=True, gso=True, gro=True, lro=False)
 VETH = NicInfo("left", "virtual", "veth", None, "full", 1500)
 LO = NicInfo("lo", "loopback", mtu_bytes=65_536)
+_NIC_KINDS = {None: "ixgbe", "vxlan": "vxlan", "wireguard": "wireguard", "gre": "gre"}
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +26,10 @@ def catalog() -> Catalog:
 
 def _nic(rate_bit_s: int | None, mtu_bytes: int | None = 1500, duplex: str | None = "full") -> NicInfo:
     return replace(NIC, line_rate_bit_s=rate_bit_s, mtu_bytes=mtu_bytes, duplex=duplex)
+
+
+def _line(link: LinkSpec) -> tuple[int | None, int | None, str | None, str | None]:
+    return link.line_rate_bit_s, link.mtu_bytes, link.duplex, link.tunnel
 
 
 def _expected_bit_s(picked: PresetSelection) -> int | None:
@@ -37,19 +43,19 @@ def _expected_bit_s(picked: PresetSelection) -> int | None:
         (10_000_000, 1500, "half", "10mb-hd"),
         (100_000_000, 1500, "full", "100mb-fd"),
         (100_000_000, 1500, "half", "100mb-hd"),
-        (GBIT_S, 1500, "full", "gbe-fd-1500"),
-        (GBIT_S, 9000, "full", "gbe-fd-9000"),
-        (10 * GBIT_S, 9000, "full", "10gbe-fd-9000"),
+        (GBIT_S, 1500, "full", "1gbe-1500"),
+        (GBIT_S, 9000, "full", "1gbe-9000"),
+        (10 * GBIT_S, 9000, "full", "10gbe-9000"),
         (2_500_000_000, 1500, "full", "2.5gbe-1500"),
         (25 * GBIT_S, 9000, "full", "25gbe-9000"),
         (10 * GBIT_S, 9001, "full", "cloud-10g-9001"),
-        (GBIT_S, 1500, None, "gbe-fd-1500"),
+        (GBIT_S, 1500, None, "1gbe-1500"),
     ],
 )
 def test_two_equal_ends_select_the_preset_of_exactly_that_link(
     catalog: Catalog, rate_bit_s: int, mtu_bytes: int, duplex: str | None, preset_id: str
 ) -> None:
-    """A documented one if there is one. An unknown duplex counts as full."""
+    """A computed one if there is one. An unknown duplex counts as full."""
     nic = _nic(rate_bit_s, mtu_bytes, duplex)
     picked = select_preset(catalog, nic, nic)
     assert picked.preset.id == preset_id
@@ -57,15 +63,19 @@ def test_two_equal_ends_select_the_preset_of_exactly_that_link(
     assert picked.warnings == ()
 
 
-def test_every_ethernet_preset_is_selected_for_its_own_link_unless_a_document_has_it(catalog: Catalog) -> None:
-    """Each preset can be selected, unless another is for the same link."""
-    ours = [p for p in catalog.presets if p.link.framing == "ethernet" and p.source.id in {"aix", "wire"}]
-    for preset in ours:
-        if preset.link.tunnel is not None:
-            continue
-        nic = _nic(preset.link.line_rate_bit_s, preset.link.mtu_bytes, preset.link.duplex)
-        picked = select_preset(catalog, nic, nic).preset
-        assert picked == preset or (picked.rates and not preset.rates)
+def test_every_link_of_the_catalog_selects_its_computed_preset_and_marks_it_alone(catalog: Catalog) -> None:
+    """A document's preset is selected only for a link without a computed one: 10 and 100 Mb/s, and half duplex."""
+    ethernet = [p for p in catalog.presets if p.link.framing == "ethernet" and p.source.id in {"aix", "wire"}]
+    for preset in ethernet:
+        if preset.link.tunnel not in _NIC_KINDS:
+            continue  # PPPoE, whose interface is not that of a tunnel
+        same = [each for each in ethernet if _line(each.link) == _line(preset.link)]
+        line_rate_bit_s, mtu_bytes, duplex, tunnel = _line(preset.link)
+        nic = replace(_nic(line_rate_bit_s, mtu_bytes, duplex), kind=_NIC_KINDS[tunnel])
+        picked = select_preset(catalog, nic, nic)
+        assert [picked.preset] == ([each for each in same if each.computed] or same)
+        assert picked.warnings == ()
+        assert fitting_interfaces(catalog, [nic]) == {picked.preset.id: ["eth0"]}
 
 
 @pytest.mark.parametrize("is_near_slower", [True, False])
@@ -74,7 +84,7 @@ def test_the_slower_end_the_smaller_mtu_and_half_duplex_decide(catalog: Catalog,
     slow, fast = replace(_nic(GBIT_S, 9000), name="slow0"), replace(_nic(10 * GBIT_S, 1500), name="fast0")
     near, far = (slow, fast) if is_near_slower else (fast, slow)
     picked = select_preset(catalog, near, far)
-    assert picked.preset.id == "gbe-fd-1500"
+    assert picked.preset.id == "1gbe-1500"
     assert f"{'local' if is_near_slower else 'remote'} slow0" in picked.reason
     assert f"MTU 1500 ({'remote' if is_near_slower else 'local'} fast0)" in picked.reason
     half = replace(_nic(100_000_000), duplex="half")
@@ -148,7 +158,7 @@ def test_a_far_end_that_cannot_report_its_interface_leaves_the_choice_to_this_on
 ) -> None:
     """An iperf3 server: the near end's rate is the link's, unless it has none either."""
     picked = select_preset(catalog, _nic(GBIT_S), None, is_far_unknown=True)
-    assert picked.preset.id == "gbe-fd-1500"
+    assert picked.preset.id == "1gbe-1500"
     assert any("the local one decides" in warning for warning in picked.warnings)
     silent = select_preset(catalog, VETH, None, is_far_unknown=True)
     assert (silent.chosen, silent.reason) == (None, "no interface reports a speed: local left (virtual, veth)")
@@ -161,7 +171,7 @@ def test_a_requested_line_rate_replaces_an_unknown_one(catalog: Catalog) -> None
         == "2.5gbe-1500"
     )
     picked = select_preset(catalog, None, None, requested=Variant(line_rate_bit_s=GBIT_S))
-    assert picked.preset.id == "gbe-fd-1500"
+    assert picked.preset.id == "1gbe-1500"
     assert "assumed: neither end reports one" in picked.reason
 
 
@@ -169,7 +179,7 @@ def test_a_requested_line_rate_overrides_a_reported_one_and_warns_of_a_slower_en
     """A line may be slower than its ends, and never faster than the slower one."""
     assert select_preset(catalog, NIC, NIC, requested=Variant(line_rate_bit_s=GBIT_S)).warnings == ()
     picked = select_preset(catalog, NIC, _nic(GBIT_S), requested=Variant(line_rate_bit_s=10 * GBIT_S))
-    assert picked.preset.id == "10gbe-fd-1500"
+    assert picked.preset.id == "10gbe-1500"
     (text,) = picked.warnings
     assert "remote eth0 reports 1\u00a0000 Mb/s" in text
 

@@ -14,10 +14,10 @@ from textual.screen import Screen
 
 from ...engine.model.errors import PreferencesNotSaved
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ..kit.drawing.charset import CharacterFilter, translation_table
+from ..kit.drawing.charset import CharacterFilter, GroundFilter, translation_table
 from ..kit.drawing.line_breaks import respect_no_break_spaces
 from ..kit.drawing.redacted_lines import RedactionFilter
-from ..kit.drawing.styles import MONOCHROME, own_theme
+from ..kit.drawing.styles import OWN_THEMES, TERMINAL, own_theme
 from ..kit.key_map import KeyMap
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.feature_app import FeatureApp
@@ -77,10 +77,11 @@ class BaseApp(FeatureApp):
         self._save = save
         self._saved = self.preferences = preferences
         self.key_map = KeyMap(preferences.keys)
-        self.register_theme(MONOCHROME)
+        for theme in OWN_THEMES.values():
+            self.register_theme(theme)
         if preferences.colours:
             self.register_theme(own_theme(preferences.colours))
-        self.theme = self.preferences.theme
+        self.theme = self._theme_of(preferences)
 
     def on_mount(self) -> None:
         """Bind the keys of the user."""
@@ -144,8 +145,12 @@ class BaseApp(FeatureApp):
     def apply(self, preferences: Preferences) -> None:
         """Apply preferences to the app and its bottom screen."""
         self.preferences = preferences
-        self.theme = preferences.theme
+        self.theme = self._theme_of(preferences)
         self.home.apply(preferences)
+
+    def _theme_of(self, preferences: Preferences) -> str:
+        """Return the theme: without colours every ground is the terminal's."""
+        return TERMINAL.name if self.no_color else preferences.theme
 
     def action_settings(self) -> None:
         """Edit the preferences; they apply at once and are saved when the dialog closes."""
@@ -175,9 +180,13 @@ class BaseApp(FeatureApp):
         self.notify(f"Addresses and names {text}.")
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's filters, then those for stand-ins and for a terminal that lacks characters."""
+        """Return Textual's filters, then those for stand-ins and for a terminal that lacks characters.
+
+        Without colours another one is first: Textual's would only remove the ground of bars.
+        """
         own = (self._redaction_filter if REDACTION.is_on else None, self._character_filter)
-        return [*super().get_line_filters(), *filter(None, own)]
+        ground = [GroundFilter()] if self.no_color else []
+        return [*ground, *super().get_line_filters(), *filter(None, own)]
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the bottom screen."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.errors import ClusterError, PlanError, RunLogError, UsageError
+from ...engine.model.errors import ClusterError, RunLogError, UsageError
 from ...engine.model.host_info import NicInfo
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_log.process_locks import FOLDER, claimed
@@ -21,8 +21,8 @@ from ...mesh.plan import Cell, Host, cells_of_host
 from ...mesh.reading import cells_to_recheck, find_faults
 from ...presets.auto_select import select_preset
 from ...presets.catalog import Catalog
-from ...presets.expectation import find_expectation
-from ...presets.sending_rate import expected_rate_bit_s
+from ...presets.sending_rate import DEFAULT_RATE_BIT_S, choose_rate
+from ..session.run_spec import Judging
 from ..session.storage import open_data_dir
 from .cell_recorder import CellRecorder
 from .mesh_spec import MeshSpec
@@ -56,10 +56,13 @@ async def open_mesh_session(spec: MeshSpec, catalog: Catalog, log: RunLog | None
         if not is_ours:
             raise UsageError(f"{group} is being measured by another process; wait until it has ended")
         done = measured_figures(load_matrix(log, spec).figures.values())
-        async with _open_mesh(spec, [figure.cell for figure in done], _rate_finder(spec, catalog)) as (mesh, begun):
+        rate_notices: dict[str, None] = {}
+        find_rate = rate_finder(spec, spec.judging(catalog), rate_notices)
+        async with _open_mesh(spec, [figure.cell for figure in done], find_rate) as (mesh, begun):
             if log is not None:
                 save_mesh(begun)
             recorder = CellRecorder(begun.plan, begun.judging(catalog), log)
+            recorder.notices += rate_notices
             session = MeshSession(mesh, begun, recorder, earlier=done)
             try:
                 yield session
@@ -71,22 +74,25 @@ async def open_mesh_session(spec: MeshSpec, catalog: Catalog, log: RunLog | None
                         session.report(str(error))
 
 
-def _rate_finder(spec: MeshSpec, catalog: Catalog) -> "FindRate | None":
-    """Return a function that finds the rate of datagrams for two interfaces; None if the mesh needs none."""
+def rate_finder(spec: MeshSpec, judging: Judging, notices: dict[str, None]) -> "FindRate | None":
+    """Return a function that finds the rate of datagrams for two interfaces; None if the mesh needs none.
+
+    It is the rate that a test of one link sends at, and each different notice about it is added.
+    """
     base = spec.plan.base
     if not base.workload.is_datagram or base.settings.rate_bit_s is not None:
         return None
 
     def find_rate(first: NicInfo | None, second: NicInfo | None) -> int:
-        selection = select_preset(catalog, first, second, requested=spec.variant)
-        if selection.chosen is None:
-            allowed = f"{selection.reason}; give one for datagrams, such as 100M, or the link's: --line-rate 1G"
-            raise PlanError("--rate", "none", allowed)
-        find = partial(find_expectation, selection.preset, workload=base.workload, variant=selection.variant)
-        rate = expected_rate_bit_s(base.settings, find)
-        if rate is None:
-            raise PlanError("--rate", "none", f"{selection.preset.id} has none for datagrams; give one, such as 1G")
-        return rate
+        link = judging
+        if isinstance(judging.preset, Catalog):
+            selection = select_preset(judging.preset, first, second, requested=judging.variant)
+            link = replace(judging, preset=selection.chosen, variant=selection.variant)
+        settings, notice = choose_rate(
+            base.settings, None, partial(link.expect, base, ip_version=None), link.preset_id
+        )
+        notices[notice] = None
+        return settings.rate_bit_s or DEFAULT_RATE_BIT_S
 
     return find_rate
 

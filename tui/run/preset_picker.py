@@ -1,6 +1,6 @@
 """The dialog to choose a preset: a filter, the list, and the data sheet of the highlighted preset."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final
@@ -133,11 +133,12 @@ def preset_sections(
 
     The presets of this host's interfaces, `nics`, are marked.
     """
+    own = fitting_interfaces(catalog, nics)
     auto = PresetRow(_AUTO_TEXT, id=AUTO, search_text=AUTO_SEARCH_TEXT)
     sections: list[tuple[str, Sequence[PresetRow]]] = [
         ("Automatic", [auto]),
         *(
-            (numbers.sanitize(heading), [_row(preset, settings, language, workload, nics) for preset in presets])
+            (numbers.sanitize(heading), [_row(preset, settings, language, workload, own) for preset in presets])
             for heading, presets in listed_presets(catalog.presets).items()
         ),
     ]
@@ -149,12 +150,12 @@ def preset_sections(
 
 
 def _row(
-    preset: Preset, settings: Settings, language: str, workload: Workload, nics: Sequence[NicInfo]
+    preset: Preset, settings: Settings, language: str, workload: Workload, own: Mapping[str, Sequence[str]]
 ) -> PresetRow:
-    own = ", ".join(map(numbers.sanitize, fitting_interfaces(preset, nics)))
+    names = ", ".join(map(numbers.sanitize, own.get(preset.id, ())))
     expected = find_expectation(preset, settings, workload)[settings.direction]
     return PresetRow(
-        numbers.sanitize(preset.name_in(language)) + (f"  ← {own}" if own else ""),
+        numbers.sanitize(preset.name_in(language)) + (f"  ← {names}" if names else ""),
         numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s),
         "≈ " if expected is not None and expected.basis == "computed" else "",
         preset.id,

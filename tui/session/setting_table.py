@@ -19,6 +19,7 @@ THEMES: Final = {
     "textual-dark": "dark",
     "textual-light": "light",
     "monochrome": "monochrome",
+    "terminal": "of the terminal",
     **{
         name: name
         for name in (

@@ -51,3 +51,24 @@ async def test_own_colours_are_a_theme_that_the_settings_can_leave_and_take_agai
     assert path.read_text().startswith('[theme]\nbase = "nord"\nprimary = "#ff8800"\n\nname = "dracula"\n\n[keys]')
     save_preferences(tmp_path, Preferences("own"))
     assert read_preferences(tmp_path).theme == "own"
+
+
+@pytest.mark.parametrize("has_colours", [True, False])
+async def test_the_terminals_colours_are_the_only_ones_and_without_colours_there_are_none(
+    world: Any, monkeypatch: pytest.MonkeyPatch, has_colours: bool
+) -> None:
+    """The ground is the terminal's own, and the row of the cursor is reversed."""
+    if not has_colours:
+        monkeypatch.setenv("NO_COLOR", "1")
+    world.preferences = Preferences("terminal" if has_colours else "nord")
+    async with world.cockpit() as cockpit:
+        await cockpit.press("n", "tab", "down")
+        screen = cockpit.app.screen
+        styles = [
+            segment.style for strip in screen._compositor.render_strips() for segment in strip if segment.style
+        ]
+    colours = {colour for style in styles for colour in (style.color, style.bgcolor) if colour is not None}
+    named = {colour for colour in colours if not colour.is_default}
+    assert bool(named) is has_colours
+    assert all(colour.is_system_defined for colour in named)
+    assert any(style.reverse for style in styles)

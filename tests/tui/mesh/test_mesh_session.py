@@ -1,11 +1,18 @@
 """A mesh in progress: its results, its lost hosts, and the cells that are measured once more."""
 
+from dataclasses import replace
 from itertools import count
 
+import pytest
+from linkgauge.engine.model.host_info import NicInfo
+from linkgauge.engine.model.plan import Plan
+from linkgauge.engine.model.workload import Workload
 from linkgauge.mesh.events import CellEnded, MeshBegan, MeshEnded
 from linkgauge.mesh.plan import Cell
+from linkgauge.presets.auto_select import AUTO
+from linkgauge.presets.wire import DEFAULT_VARIANT, Variant
 from linkgauge.tui.mesh.cell_recorder import CellRecorder
-from linkgauge.tui.mesh.mesh_session import MeshSession, MeshUpdate
+from linkgauge.tui.mesh.mesh_session import MeshSession, MeshUpdate, rate_finder
 from linkgauge.tui.mesh.mesh_spec import MeshSpec
 from linkgauge.tui.session.run_spec import Judging
 
@@ -132,3 +139,28 @@ async def test_a_resumed_mesh_has_the_results_of_its_earlier_sessions() -> None:
     session = open_session(ScriptedMesh([MeshBegan(PLAN, 4)]), earlier=earlier)
     await updates_of(session)
     assert list(session.matrix.figures.values()) == earlier
+
+
+@pytest.mark.parametrize(
+    ("preset", "variant", "rate_bit_s", "notice"),
+    [
+        (AUTO, DEFAULT_VARIANT, 10_000_000, "sending 10 Mb/s, since no UDP rate is expected; --rate gives another"),
+        (None, DEFAULT_VARIANT, 10_000_000, "sending 10 Mb/s, since no UDP rate is expected; --rate gives another"),
+        (AUTO, Variant(line_rate_bit_s=10**9), 957_087_126, "the expected UDP payload of 1gbe-1500"),
+        ("100mb-fd", DEFAULT_VARIANT, 95_708_713, "the expected UDP payload of 100mb-fd"),
+    ],
+)
+def test_datagrams_without_a_rate_have_the_rate_of_a_test_of_one_link_and_it_is_said_once(
+    preset: str | None, variant: Variant, rate_bit_s: int, notice: str
+) -> None:
+    """Virtual interfaces report no speed: the mesh measures at a low rate, as `check` does."""
+    plan = replace(PLAN, base=Plan(workload=Workload.UDP), preset=preset)
+    spec = MeshSpec(plan, variant=variant)
+    notices: dict[str, None] = {}
+    find_rate = rate_finder(spec, spec.judging(CATALOG), notices)
+    veth = NicInfo("left", "virtual", "veth", None, "full", 1500)
+    assert find_rate is not None
+    assert [find_rate(veth, replace(veth, name=name)) for name in ("a", "b")] == [rate_bit_s] * 2
+    (text,) = notices
+    assert notice in text.replace("\u00a0", " ")
+    assert rate_finder(replace(spec, plan=replace(plan, base=Plan())), spec.judging(CATALOG), {}) is None

@@ -249,7 +249,7 @@ def test_the_preset_of_an_interface_of_this_host_is_marked(world: Any) -> None:
     nics = (fast, replace(fast, name="wlan0", line_rate_bit_s=None))
     sections = preset_sections(world.catalog, Settings(), "en", nics=nics)
     marked = {row.id: row.text.partition("  ← ")[2] for _, rows in sections for row in rows if "←" in row.text}
-    assert marked == {"10gbe-9000": "eth0", "10gbe-fd-9000": "eth0"}
+    assert marked == {"10gbe-9000": "eth0"}
 
 
 @BOTH_SIZES

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +18,6 @@ from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:
     from ....presets.catalog import Catalog
-    from ....presets.wire import Variant
     from ...mesh.mesh_spec import EmulatedHosts, MeshSpec
 
 _HOSTS: Final = "Hosts"
@@ -217,7 +215,7 @@ class MeshOptions:
         if duration_ns is None:
             raise PlanError("duration", "none", "each test of a mesh needs an end; give seconds such as 3")
         limits = self.limits.to_limits(self.workload)
-        base = self.limits.apply_to(self._base(catalog, preset, variant, duration_ns))
+        base = self.limits.apply_to(self._base(duration_ns))
         return MeshSpec(
             MeshPlan(new_mesh_name(), hosts, base, self.mode, self.seed, preset, source.port, limits),
             source.scheduler,
@@ -227,13 +225,12 @@ class MeshOptions:
             emulated=source.emulate(self.preset or AUTO),
         )
 
-    def _base(self, catalog: "Catalog", preset: str | None, variant: "Variant", duration_ns: int) -> Plan:
-        """Return the plan of each test; datagrams without a rate have the expected one of their preset."""
+    def _base(self, duration_ns: int) -> Plan:
+        """Return the plan of each test; datagrams without a rate get one for each pair when the mesh begins."""
         sessions = parsing.sessions(self.sessions)
         rate = None if self.rate is None else parsing.rate_bit_s(self.rate)
         settings, total = Settings(sessions=sessions), rate
         if self.workload.is_datagram:
-            rate = rate or _datagram_rate(catalog, preset, variant, sessions)
             settings, total = Settings(sessions=sessions, rate_bit_s=rate), None
         return Plan(
             settings, self.workload, duration_ns, interval_ns=cell_interval_ns(duration_ns), rate_bit_s=total
@@ -308,26 +305,6 @@ def _resumed(source: HostOptions, options: MeshOptions, words: tuple[str, ...]) 
         raise UsageError("--resume continues a mesh with its own hosts and settings; give no others with it")
     spec = find_mesh(source.resume or "")
     return spec if source.scheduler is None else replace(spec, scheduler=source.scheduler)
-
-
-def _datagram_rate(catalog: "Catalog", preset: str | None, variant: "Variant", sessions: int) -> int | None:
-    """Return the rate that a preset expects of datagrams; None with `auto`, which finds one for each pair.
-
-    Raises UsageError if there is none.
-    """
-    from ....presets.auto_select import AUTO
-    from ....presets.expectation import find_expectation
-    from ....presets.sending_rate import expected_rate_bit_s
-
-    if preset == AUTO:
-        return None
-    if preset is None:
-        raise UsageError("udp needs a rate: give --rate, such as 1G, or a preset to send its expected rate")
-    find = partial(find_expectation, catalog.find(preset), workload=Workload.UDP, variant=variant)
-    rate = expected_rate_bit_s(Settings(sessions=sessions), find)
-    if rate is None:
-        raise UsageError(f"{preset} has no expected rate of datagrams; give --rate, such as 1G")
-    return rate
 
 
 def _read_text(path: Path) -> str:

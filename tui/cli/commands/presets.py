@@ -11,10 +11,9 @@ from ..options import LinkOptions, json_flag, lang_option
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ....engine.model.events import ExpectedRate
-    from ....engine.model.host_info import NicInfo
     from ....presets.preset import Preset
     from ..render.table import PrintedTable
 
@@ -36,7 +35,8 @@ def list_presets(options: ListOptions) -> int:
     from ...session.user_presets import load_presets
 
     language, query = resolve_language(options.lang), " ".join(options.words)
-    presets = find_presets(load_presets(print_stderr).presets, query, language)
+    catalog = load_presets(print_stderr)
+    presets = find_presets(catalog.presets, query, language)
     if not presets:
         raise UsageError(
             f"no preset matches {query!r}; {unknown_link_hint(query) or f'{PROGRAM} presets lists all'}"
@@ -47,8 +47,10 @@ def list_presets(options: ListOptions) -> int:
         emit_json([preset_json(preset) for preset in presets])
     else:
         from ....engine.host.nics.nic import read_own_nics
+        from ....presets.auto_select import fitting_interfaces
 
-        emit_rich(_table(presets, language, read_own_nics()), is_wide=True)
+        own = fitting_interfaces(catalog, read_own_nics())
+        emit_rich(_table(presets, language, own), is_wide=True)
     return 0
 
 
@@ -107,13 +109,12 @@ def new_preset(options: NewOptions) -> int:
     return 0
 
 
-def _table(presets: "Sequence[Preset]", language: str, nics: "Sequence[NicInfo]") -> "PrintedTable":
+def _table(presets: "Sequence[Preset]", language: str, own: "Mapping[str, Sequence[str]]") -> "PrintedTable":
     """Return the table of presets, below headings, with the expected rates of one session, one way and duplex.
 
-    The presets of this host's interfaces, `nics`, are marked.
+    `own` has the names of this host's interfaces below the id of the preset that each has.
     """
     from ....engine.model.plan import Direction, Settings
-    from ....presets.auto_select import fitting_interfaces
     from ....presets.catalog import listed_presets
     from ....presets.expectation import find_expectation
     from ...words import numbers
@@ -140,8 +141,8 @@ def _table(presets: "Sequence[Preset]", language: str, nics: "Sequence[NicInfo]"
             expected = outward or both
             basis = numbers.UNKNOWN if expected is None else expected.basis
             name = numbers.sanitize(preset.name_in(language))
-            own = ", ".join(map(numbers.sanitize, fitting_interfaces(preset, nics)))
-            rows.append((preset.id, name, rate(outward), rate(both), basis, own and f"← {own}"))
+            names = ", ".join(map(numbers.sanitize, own.get(preset.id, ())))
+            rows.append((preset.id, name, rate(outward), rate(both), basis, names and f"← {names}"))
     return PrintedTable(Table(columns, rows))
 
 

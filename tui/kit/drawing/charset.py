@@ -9,9 +9,11 @@ from typing import Final
 
 from rich.cells import get_character_cell_size
 from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
+_REVERSED: Final = Style(reverse=True)
 _LINES: Final = "─━╌╍═╴╶╸╺"
 _UPRIGHTS: Final = "│┃╏╎║▏▕"
 _CORNERS: Final = "╭╮╰╯┌┐└┘├┤┬┴┼"
@@ -53,6 +55,26 @@ def translation_table(environment: Mapping[str, str]) -> dict[int, str] | None:
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
     has_charset = "." in locale  # a locale without a character set means UTF-8 today
     return str.maketrans(_ASCII) if has_charset and "utf" not in locale.lower() else None
+
+
+class GroundFilter(LineFilter):
+    """Reverses text on a coloured ground, for a terminal without colours: plots are drawn by their ground."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments; the colours themselves are left to Textual's filter."""
+        del background
+        return [
+            Segment(segment.text, segment.style + _REVERSED, segment.control)
+            if segment.style is not None and _has_ground(segment.style)
+            else segment
+            for segment in segments
+        ]
+
+
+def _has_ground(style: Style) -> bool:
+    """Return whether a ground is seen; the full blocks of a bar are of the same colour as theirs."""
+    ground = style.bgcolor
+    return ground is not None and not ground.is_default and ground != style.color
 
 
 class CharacterFilter(LineFilter):

@@ -342,7 +342,9 @@ class DiffApp(App[None]):
 
     def __init__(self) -> None:
         # Textual finds the driver of the variable itself: `linkgauge web` sets it for a page in a browser.
-        super().__init__(driver_class=None if os.environ.get("TEXTUAL_DRIVER") else _PatientDriver)
+        driver = None if os.environ.get("TEXTUAL_DRIVER") else _PatientDriver
+        # Without colours the ground is the terminal's: Textual's own way is greys on a dark one.
+        super().__init__(driver_class=driver, ansi_color=True if "NO_COLOR" in os.environ else None)
         self.first_frame = asyncio.Event()  # set when the terminal has it
         self.is_ended_by_signal = False  # if so, the terminal has only a moment to take the last pieces
         self._diff = ScreenDiff(self.console._color_system)  # noqa: SLF001

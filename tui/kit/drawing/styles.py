@@ -61,6 +61,9 @@ MONOCHROME: Final = Theme(
     dark=True,
     variables={"footer-key-foreground": "#ffffff", "input-selection-background": "#767676 40%"},
 )
+# The sixteen colours of the terminal, and its own ground: on a light one as on a dark one.
+TERMINAL: Final = replace(BUILTIN_THEMES["ansi-dark"], name="terminal")
+OWN_THEMES: Final = {theme.name: theme for theme in (MONOCHROME, TERMINAL)}
 _COLOURS: Final = (
     "primary", "secondary", "warning", "error", "success", "accent", "foreground", "background", "surface", "panel",
     "boost",
@@ -72,7 +75,7 @@ _DEFAULT_BASE: Final = "textual-dark"
 def own_theme(table: Mapping[str, Any]) -> Theme:
     """Return the theme of the user's colours, which are those of a base with some changes.
 
-    Raises PlanError for a key or a colour that cannot be used. Colours of the terminal cannot: gauges mix colours.
+    Raises PlanError for a key or a colour that cannot be used. Names of the terminal's colours are not among them.
     """
     base = table.get("base", _DEFAULT_BASE)
     if base not in list(THEMES):
@@ -85,7 +88,7 @@ def own_theme(table: Mapping[str, Any]) -> Theme:
             changes[key] = _colour(key, value)
     if not isinstance(table.get("dark", False), bool):
         raise PlanError("dark", repr(table["dark"])[:60], "give true or false")
-    theme = MONOCHROME if base == MONOCHROME.name else BUILTIN_THEMES[str(base)]
+    theme = {**BUILTIN_THEMES, **OWN_THEMES}[str(base)]
     return replace(theme, name=OWN_THEME, dark=table.get("dark", theme.dark), **changes)
 
 

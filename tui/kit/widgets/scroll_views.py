@@ -12,6 +12,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.style import Style
 
 from ..actions import SCROLL_BINDINGS, movement_bindings
 from ..drawing.styled_lines import StyledWidget
@@ -138,8 +139,9 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
         number = y - self._header_rows + self._above
         if number >= self.row_count:
             return self.to_strip(None, width)
-        base = self.get_visual_style(_CURSOR) if number == self.highlighted else None
-        return self.to_strip(self.draw(number, width), width, base)
+        return self.to_strip(
+            self.draw(number, width), width, self._cursor_style if number == self.highlighted else None
+        )
 
     def on_resize(self, _event: Resize) -> None:
         """Scroll to the cursor in the new height."""
@@ -156,6 +158,13 @@ class CursorList(StyledWidget, ScrollView, can_focus=True):
             self.post_message(self.Selected(number))
         else:
             self.move_to(number)
+
+    @property
+    def _cursor_style(self) -> Style:
+        """The row of the cursor: reversed in the terminal's colours, which do not mix, and without colours."""
+        if not self.app.native_ansi_color:  # pyright: ignore[reportUnknownMemberType] (Textual: App of what)
+            return self.get_visual_style(_CURSOR)
+        return self.visual_style + Style(reverse=True, bold=self.has_focus)
 
     @property
     def _above(self) -> int:

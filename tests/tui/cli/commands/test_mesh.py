@@ -54,7 +54,6 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--scheduler", "tcp://10.0.0.1:8786", "--remote-python", "x"], "ssh reaches"),
         (["db-01", "db-02", "--mode", "some"], "rounds, isolated or all"),
         (["db-01", "db-02", "--workload", "crr"], "stream, udp or rr"),
-        (["db-01", "db-02", "--workload", "udp", "--preset", "none"], "--rate"),
         (["db-01", "db-02", "--port", "70000"], "1 to 65535"),
         (["db-01", "db-02", "--seconds", "none"], "needs an end"),
         (["db-01", "db-02", "--max-loss", "some"], "--max-loss 'some' is invalid; give 0 to 100 percent"),
