@@ -120,7 +120,7 @@ def _closed_window(view: FlowView, share: float) -> Finding:
             share,
             0.6,
             f"The receive window of {end_name(receiver.end)} {view.evidence.tense('stops', 'stopped')} the sender.",
-            f"{evidence}; {describe_unseen(receiver.end)}",
+            f"{evidence}; {describe_unseen(view.evidence, receiver.end)}",
             f"a larger --window, or {remedies.raise_autotuning_limit(receiver, size_bytes, is_sender=False)}",
             receiver.end,
         )
