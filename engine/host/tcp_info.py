@@ -27,7 +27,10 @@ _INT_BYTES: Final = 4
 _OFFSETS: Final = tuple(accumulate((struct.calcsize("=" + code) for code in "".join(_PARTS)), initial=0))
 _FIELD_COUNT: Final = len(_OFFSETS) - 1
 _OPTIONS, _MSS, _LAST_DATA_RECEIVED, _LAST_ACK_RECEIVED, _BYTES_ACKED = map(_OFFSETS.index, (5, 16, 52, 56, 120))
-_PROBES, _APP_LIMITED, _RECEIVED_MSS, _RECEIVE_RTT, _BYTES_RECEIVED = map(_OFFSETS.index, (3, 7, 20, 92, 128))
+_PROBES, _BACKOFF, _APP_LIMITED, _RECEIVED_MSS, _RECEIVE_RTT, _BYTES_RECEIVED, _NEEDLESS = map(
+    _OFFSETS.index, (3, 4, 7, 20, 92, 128, 216)
+)
+_WINDOW: Final = slice(232, 236)  # tcpi_rcv_wnd, Linux 6.2
 BYTES_MOVED: Final = slice(120, 136)
 """The bytes of struct tcp_info that count the payload, acknowledged and received (Linux 4.10)."""
 _OPTION_TIMESTAMPS, _OPTION_SACK, _OPTION_WINDOW_SCALING = 1, 2, 4
@@ -72,7 +75,9 @@ class TcpInfo(NamedTuple):
     None if this kernel does not report them. `counters` are in the order of the table of TCP counters, and in the
     units of their names. `bytes_acked` and `bytes_received` count since the connection was made; `receive_idle_ms`
     is the time since anything came from the other end, data or an acknowledgement. `probes` are those of a closed
-    window that have no answer yet. `is_app_limited` tells whether the sender lacked data when the newest delivery
+    window that have no answer yet, and `timeouts` of retransmission follow each other without an answer.
+    `needless_retransmits` are those of segments that had arrived (RFC 2883). `window_bytes` is the receive window
+    that this end advertises. `is_app_limited` tells whether the sender lacked data when the newest delivery
     was measured. `receive_rtt_us` is the receiver's estimate of the round trip, and `received_mss_bytes` its
     estimate of the segments that arrive.
     """
@@ -86,6 +91,9 @@ class TcpInfo(NamedTuple):
     counters: tuple[int | None, ...]
     bytes_received: int | None = None
     probes: int = 0
+    timeouts: int = 0
+    needless_retransmits: int | None = None
+    window_bytes: int | None = None
     is_app_limited: bool = False
     receive_rtt_us: int | None = None
     received_mss_bytes: int | None = None
@@ -122,6 +130,9 @@ def parse_tcp_info(data: bytes, memory: tuple[int, ...] | None = None) -> TcpInf
         counters=tuple(counters),
         bytes_received=fields[_BYTES_RECEIVED] if known > _BYTES_RECEIVED else None,
         probes=fields[_PROBES],
+        timeouts=fields[_BACKOFF],
+        needless_retransmits=fields[_NEEDLESS] if known > _NEEDLESS else None,
+        window_bytes=int.from_bytes(data[_WINDOW], sys.byteorder) if len(data) >= _WINDOW.stop else None,
         is_app_limited=bool(fields[_APP_LIMITED] & 1),
         receive_rtt_us=fields[_RECEIVE_RTT] or None,
         received_mss_bytes=fields[_RECEIVED_MSS] or None,

@@ -227,12 +227,30 @@ def _unscaled_window(view: FlowView, bound: WindowBound, share: float) -> Findin
     )
 
 
+def _constant_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
+    """Return the finding about a window of another program's connection that does not grow."""
+    end, words = bound.end, ("send buffer", "SNDBUF") if bound.is_sender else ("receive window", "RCVBUF")
+    unseen = "" if bound.is_sender else f"; {describe_unseen(view.evidence, end.end)}"
+    return Finding(
+        "window-below-bdp",
+        share,
+        0.85 if bound.is_sender else 0.7,
+        f"The {words[0]} of {end_name(end.end)} is constant, and smaller than bandwidth x delay.",
+        f"{_bytes(bound.limit_bytes)}: {_describe(view, bound)}{unseen}",
+        f"at {end_name(end.end)}, in the program: do not set SO_{words[1]}, so that the kernel lets it grow, "
+        f"or set {_bytes(remedies.round_window(2 * _needed(view)))}"
+        + ("" if bound.is_sender else "; or raise net.ipv4.tcp_rmem there"),
+        end.end,
+    )
+
+
 _FINDINGS: Final[dict[BoundKind, Callable[[FlowView, WindowBound, float], Finding]]] = {
     "requested": _requested_window,
     "clamped": _clamped_window,
     "autotuned": _autotuned_window,
     "unscaled": _unscaled_window,
     "fixed": _fixed_window,
+    "unknown": _constant_window,
 }
 
 
