@@ -31,10 +31,11 @@ from .expected_rates import ExpectedRates, InterfaceMeter
 from .observation import ConnectionKey, DatagramSocket, Observation, ObservedConnection, Owner, Totals
 from .request import ObserveRequest
 from .selection import Selection
-from .socket_table import SocketTable, TableChange
+from .socket_table import IntervalCounts, SocketTable
 
 SAMPLE_NS: Final = SECOND_NS // 4
 """The time between readings of the connections that move."""
+_DUMP_NS: Final = SECOND_NS  # so long does it take at most until a new connection is read
 
 
 class Observer:
@@ -58,8 +59,8 @@ class Observer:
         self._rows = RowMaker(self._rates, _describe_host(), request.pass_percent)
         self._started_utc = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._started_ns = self._dumped_ns = 0
-        self._due_ns = 0
-        self._is_discovered = False
+        self._due_ns = self._next_dump_ns = 0
+        self._counts = IntervalCounts()
         self._cost_ns = 0
 
     def close(self) -> None:
@@ -85,19 +86,19 @@ class Observer:
             self._started_ns = self._dumped_ns = now_ns
             self._dump(now_ns)
             self._due_ns = now_ns + self._request.interval_ns
+            self._next_dump_ns = now_ns + SAMPLE_NS  # the second dump tells which sockets move
             return None
-        self._read_tracked(now_ns)
-        if not self._is_discovered and now_ns < self._due_ns - SAMPLE_NS // 2:
-            self._is_discovered = True  # the second dump tells which sockets move, long before the interval ends
+        self._read([each for each in self._tracks.values() if not each.has_ended], now_ns)
+        if now_ns >= self._due_ns - SAMPLE_NS // 2:
+            self._due_ns = max(self._due_ns + self._request.interval_ns, now_ns)
+            return self._observe(now_ns)
+        if now_ns >= self._next_dump_ns - SAMPLE_NS // 2:
             self._dump(now_ns)
-            return None
-        if now_ns < self._due_ns - SAMPLE_NS // 2:
-            return None
-        self._due_ns = max(self._due_ns + self._request.interval_ns, now_ns)
-        return self._observe(now_ns)
+        return None
 
-    def _dump(self, now_ns: int) -> TableChange:
+    def _dump(self, now_ns: int) -> None:
         """Take a dump, and follow the connections that moved most."""
+        self._next_dump_ns = now_ns + _DUMP_NS
         self._selection.refresh()
         ended = [each for each in self._ended.take() if self._selection.matches(each, self._table.known)]
         allows = self._selection.allows if self._selection.is_by_process else None
@@ -113,14 +114,11 @@ class Observer:
             track = self._tracks.get(movement.message.id)
             if track is not None:
                 track.add_movement(movement, now_ns)
-        return change
+        self._counts.add(change)
 
     def _follow(self, message: SocketMessage) -> None:
         if message.id not in self._tracks:
             self._tracks[message.id] = TrackedConnection(message)
-
-    def _read_tracked(self, now_ns: int) -> None:
-        self._read([each for each in self._tracks.values() if not each.has_ended], now_ns)
 
     def _read(self, tracks: list[TrackedConnection], now_ns: int) -> None:
         ids = [(each.message.family, each.message.id) for each in tracks]
@@ -128,7 +126,8 @@ class Observer:
             self._tracks[reading.message.id].add_reading(reading, now_ns)
 
     def _observe(self, now_ns: int) -> Observation:
-        change = self._dump(now_ns)
+        self._dump(now_ns)
+        counts, self._counts = self._counts, IntervalCounts()
         interval_ns = max(1, now_ns - self._dumped_ns)
         self._dumped_ns = now_ns
         for id_, track in self._tracks.items():
@@ -148,7 +147,7 @@ class Observer:
             connections=connections,
             datagrams=tuple(self._datagrams()) if self._request.has_datagrams else (),
             interfaces=interfaces,
-            totals=self._totals(change, interval_ns, connections),
+            totals=self._totals(counts, interval_ns, connections),
             notes=tuple(self._notes(connections, list(nics.values()))),
         )
 
@@ -199,15 +198,17 @@ class Observer:
             for message, row in found
         ]
 
-    def _totals(self, change: TableChange, interval_ns: int, connections: tuple[ObservedConnection, ...]) -> Totals:
+    def _totals(
+        self, counts: IntervalCounts, interval_ns: int, connections: tuple[ObservedConnection, ...]
+    ) -> Totals:
         return Totals(
             sockets=len(self._table.known),
-            moving=len(change.moved),
-            out_bit_s=bits_per_second(change.out_bytes, interval_ns) or 0.0,
-            in_bit_s=bits_per_second(change.in_bytes, interval_ns) or 0.0,
-            ended=change.ended,
-            short_lived=change.short_lived,
-            short_lived_bytes=change.short_lived_bytes,
+            moving=len(counts.moving),
+            out_bit_s=bits_per_second(counts.out_bytes, interval_ns) or 0.0,
+            in_bit_s=bits_per_second(counts.in_bytes, interval_ns) or 0.0,
+            ended=counts.ended,
+            short_lived=counts.short_lived,
+            short_lived_bytes=counts.short_lived_bytes,
             unowned=sum(each.owner is None for each in connections),
         )
 

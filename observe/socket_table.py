@@ -58,6 +58,27 @@ class TableChange:
         self.in_bytes += movement.in_bytes
 
 
+@dataclass(slots=True)
+class IntervalCounts:
+    """The sums of the changes of an interval, which may have several dumps."""
+
+    moving: set[bytes] = field(default_factory=set[bytes])
+    ended: int = 0
+    short_lived: int = 0
+    short_lived_bytes: int = 0
+    out_bytes: int = 0
+    in_bytes: int = 0
+
+    def add(self, change: TableChange) -> None:
+        """Add the changes of a dump."""
+        self.moving.update(each.message.id for each in change.moved)
+        self.ended += change.ended
+        self.short_lived += change.short_lived
+        self.short_lived_bytes += change.short_lived_bytes
+        self.out_bytes += change.out_bytes
+        self.in_bytes += change.in_bytes
+
+
 class SocketTable:
     """The sockets of the newest dump: their ids, and the payload that they have moved.
 

@@ -16,7 +16,7 @@ _HOST: Final = struct.Struct("=BBxxi")  # struct inet_diag_hostcond
 _JUMP, _LOCAL, _REMOTE = 1, 7, 8  # INET_DIAG_BC_JMP, _S_COND, _D_COND
 _ANY_PORT: Final = -1
 _REJECT: Final = 4  # bytes behind the end
-_MAX_BYTES: Final = 65_000  # the jumps have 16 bits
+_MAX_BYTES: Final = 60_000  # the jumps have 16 bits
 
 
 class EndCondition(NamedTuple):
@@ -34,9 +34,9 @@ def compile_filter(alternatives: Sequence[Sequence[EndCondition]]) -> bytes:
     """
     code = b""
     for conditions in reversed(alternatives):
+        if len(code) > _MAX_BYTES:
+            raise ValueError(f"a filter of {len(code)} bytes")
         code = _compile_alternative(conditions, code)
-    if len(code) > _MAX_BYTES:
-        raise ValueError(f"a filter of {len(code)} bytes")
     return code
 
 
