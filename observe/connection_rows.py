@@ -16,8 +16,6 @@ from .judgement import Circumstances, Judgement, judge
 from .observation import ConnectionKey, InterfaceRates, ObservedConnection, Owner, Status
 from .socket_table import Movement
 
-MAX_TRACKED: Final = 256
-"""So many connections are read four times a second, the fastest ones."""
 _STALLED_NS: Final = SECOND_NS
 _STALLED_TRIPS: Final = 4
 
@@ -85,7 +83,8 @@ class TrackedConnection:
         info = track.reading.info
         since_ns = now_ns - (track.flows[Direction.OUT].moved_ns or track.first_ns)
         patience_ns = max(_STALLED_NS, _STALLED_TRIPS * 1_000 * (info.rtt_us or 0))
-        has_sign = bool(info.probes or info.timeouts) or info.receive_idle_ms * 1_000_000 >= patience_ns
+        window = info.peer_window_bytes
+        has_sign = bool(info.probes or info.timeouts) or (window is not None and window < info.mss_bytes)
         return waiting if since_ns >= patience_ns and has_sign else 0
 
 

@@ -161,26 +161,27 @@ def _judge_receiver(evidence: Evidence, around: Circumstances) -> Judgement:
 def _stalled(around: Circumstances) -> Judgement:
     info, waiting = around.info, format_quantity(around.stalled, "byte")
     decide = _decide(around)
-    if info.probes:
+    if not info.timeouts or info.probes:
         finding = Finding(
             "receive-window",
             None,
             0.85,
             "The receiver's window is closed: its program reads nothing.",
-            f"{waiting} wait, and {format_quantity(info.probes, 'probe')} of the window had no effect",
+            f"{waiting} wait, with a window of {format_quantity(info.peer_window_bytes or 0, 'byte')}; "
+            f"{format_quantity(info.probes, 'probe')} of it had no effect",
             f"at the remote end: see what stops its program; {decide}",
             End.FAR,
             1.0,
             Direction.OUT,
         )
     else:
-        again = f", and {format_quantity(info.timeouts, 'timeout')} followed each other" if info.timeouts else ""
         finding = Finding(
             "no-payload",
             None,
-            0.7 if info.timeouts else 0.5,
+            0.7,
             "Nothing is acknowledged: packets or their acknowledgements are lost.",
-            f"{waiting} wait{again}; the last answer came {format_time(info.receive_idle_ms * 1_000)} ago",
+            f"{waiting} wait, and {format_quantity(info.timeouts, 'timeout')} followed each other; "
+            f"the last answer came {format_time(info.receive_idle_ms * 1_000)} ago",
             f"see whether the path is up, and whether it drops large packets: linkgauge mtu; {decide}",
             None,
             1.0,

@@ -26,7 +26,7 @@ from ..engine.model.host_info import HostInfo, NicInfo
 from ..engine.model.plan import SECOND_NS
 from ..engine.results.rate_and_loss import bits_per_second
 from ..presets.catalog import Catalog
-from .connection_rows import MAX_TRACKED, RowMaker, TrackedConnection
+from .connection_rows import RowMaker, TrackedConnection
 from .expected_rates import ExpectedRates, InterfaceMeter
 from .observation import ConnectionKey, DatagramSocket, Observation, ObservedConnection, Owner, Totals
 from .request import ObserveRequest
@@ -35,6 +35,7 @@ from .socket_table import IntervalCounts, SocketTable
 
 SAMPLE_NS: Final = SECOND_NS // 4
 """The time between readings of the connections that move."""
+_LEAST_TRACKED: Final = 32  # and twice as many as are shown: each reading takes a tenth of a millisecond
 _DUMP_NS: Final = SECOND_NS  # so long does it take at most until a new connection is read
 
 
@@ -51,6 +52,7 @@ class Observer:
         self._diag = self._stack.enter_context(SockDiag(self._selection.bytecode))
         self._ended = self._stack.enter_context(closing(EndedConnections()))
         self._table = SocketTable(request.top if request.target is not None else 0)
+        self._most_tracked = max(_LEAST_TRACKED, 2 * request.top)
         self._tracks: dict[bytes, TrackedConnection] = {}
         self._drops: dict[bytes, int] = {}
         self._owners = SocketOwners()
@@ -104,9 +106,9 @@ class Observer:
         allows = self._selection.allows if self._selection.is_by_process else None
         change = self._table.update(self._diag.dump_connections(), ended, allows)
         change.moved.sort(key=lambda each: -each.bytes)
-        for movement in change.moved[:MAX_TRACKED]:
+        for movement in change.moved[: self._most_tracked]:
             self._follow(movement.message)
-        for message in (*change.waiting[:MAX_TRACKED], *change.idle):
+        for message in (*change.waiting[: self._most_tracked], *change.idle):
             self._follow(message)
         new = [each for each in self._tracks.values() if each.track is None]
         self._read(new, now_ns)
@@ -160,7 +162,7 @@ class Observer:
             if track.track is not None and (keeps_idle or track.is_of_interest(now_ns))
         }
         ranked = sorted(self._tracks.values(), key=lambda track: track.rank)
-        for track in ranked[MAX_TRACKED:]:
+        for track in ranked[self._most_tracked :]:
             track.has_ended = True
         return ranked[: self._request.top]
 

@@ -47,11 +47,12 @@ class ObserveRequest:
 
 def parse_target(text: str) -> Target:
     """Return a target of the command line. Raises PlanError."""
-    if not text or len(text) > _MAX_NAME or not text.isprintable() or text.strip() != text:
+    bracketed = _BRACKETS.fullmatch(text)
+    is_clean = text.isprintable() and text.strip() == text and (bracketed is not None or "[" not in text)
+    if not text or len(text) > _MAX_NAME or not is_clean:
         raise PlanError("target", text, _ALLOWED)
     if text.isdecimal() and text.isascii():
         return Target("pid", text, pid=int(text))
-    bracketed = _BRACKETS.fullmatch(text)
     host, _, port = text.rpartition(":") if text.count(":") == 1 else (text, "", None)
     if bracketed:
         host, port = bracketed[1], bracketed[2]

@@ -66,6 +66,7 @@ def _position(counter: TcpCounter) -> int:
 
 
 _COUNTER_FIELDS: Final = tuple((_position(counter), _CONVERSIONS.get(counter.unit)) for counter in TCP_COUNTERS)
+_PEER_WINDOW_COUNTER: Final = TCP_COUNTER_NAMES.index("peer_window_bytes")
 _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
 
 
@@ -97,6 +98,11 @@ class TcpInfo(NamedTuple):
     is_app_limited: bool = False
     receive_rtt_us: int | None = None
     received_mss_bytes: int | None = None
+
+    @property
+    def peer_window_bytes(self) -> int | None:
+        """The receive window of the other end; None if the kernel does not report it."""
+        return self.counters[_PEER_WINDOW_COUNTER]
 
     @property
     def rtt_us(self) -> int | None:

@@ -21,13 +21,10 @@ def around(socket: Socket | None = None, **more: object) -> Circumstances:
 
 
 def sending(rate: ExpectedRate | None = None, **figures: int) -> Judgement:
-    """Return the result for a sender of 8 Mb/s with these figures; those of times and counts are for each sample."""
-    rising = {name for name in figures if name.endswith("_us") and name not in {"rtt_us", "min_rtt_us"}} | {
-        "retransmits"
-    }
+    """Return the result for a sender of 8 Mb/s with these figures; the clocks' are rises of each sample."""
 
     def at(n: int) -> Socket:
-        now = {name: value * n if name in rising else value for name, value in figures.items()}
+        now = {name: value * n if name in _RISING else value for name, value in figures.items()}
         return Socket(acked=n * STEP).later(**{"busy_us": n * BUSY_US} | now)
 
     return judge(evidence_of(follow(at), rate=rate), around(at(12)))

@@ -13,7 +13,7 @@ _NETLINK_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
 HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
 ATTRIBUTE: Final = struct.Struct("=HH")  # struct rtattr
-NLMSG_ERROR, NLMSG_DONE = 2, 3
+_NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
 _NLA_TYPE_MASK: Final = 0x3FFF  # the other two bits mark nested attributes and network byte order
 
@@ -44,7 +44,7 @@ def request_netlink(
         data = netlink.recv(_READ_BYTES)
         while len(data) >= HEADER.size:
             length, kind, *_ = HEADER.unpack_from(data)
-            if kind in {NLMSG_ERROR, NLMSG_DONE}:
+            if kind in {_NLMSG_ERROR, _NLMSG_DONE}:
                 return
             if kind == answer:
                 yield data[HEADER.size : length]

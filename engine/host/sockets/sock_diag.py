@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Final, Self
 
 from ...model.errors import LinkgaugeError, explain_os_error
-from ..nics.netlink import ATTRIBUTE, HEADER, NLM_F_DUMP, NLMSG_DONE, NLMSG_ERROR
+from ..nics.netlink import ATTRIBUTE, HEADER, NLM_F_DUMP
 from .socket_message import (
     CONGESTION,
     ID_BYTES,
@@ -62,6 +62,7 @@ class SockDiag:
         self._bytecode = bytecode
         self.was_interrupted = False
         self._sequence = 0
+        self._is_dumping = False
         self._socket = _open_socket()
         self._socket.settimeout(_DEADLINE_S)
 
@@ -77,20 +78,11 @@ class SockDiag:
 
     def dump_connections(self) -> Iterator[SocketMessage]:
         """Yield every TCP connection with its TCP_INFO; neither listeners nor TIME-WAIT."""
-        for family in _FAMILIES:
-            header = b""
-            at = 0
-            for body in self._dump(family, socket.IPPROTO_TCP, _extensions(INFO), _CONNECTED):
-                if not at or body[at - 4 : at] != header:  # the kernel puts it at the same place in each
-                    at = find_info(body)
-                    header = body[at - 4 : at]
-                yield SocketMessage(body, at)
+        return self._dump(socket.IPPROTO_TCP, _extensions(INFO), _CONNECTED)
 
     def dump_datagram_sockets(self) -> Iterator[SocketMessage]:
         """Yield every UDP socket, with the memory of its queues."""
-        for family in _FAMILIES:
-            for body in self._dump(family, socket.IPPROTO_UDP, _extensions(MEMORY), _ALL_STATES):
-                yield SocketMessage(body)
+        return self._dump(socket.IPPROTO_UDP, _extensions(MEMORY), _ALL_STATES)
 
     def read_connections(self, ids: Sequence[tuple[int, bytes]]) -> Iterator[ConnectionReading]:
         """Yield those of the connections with these families and ids that still exist."""
@@ -98,7 +90,7 @@ class SockDiag:
             yield from self._read_batch(ids[start : start + _BATCH])
 
     def _read_batch(self, ids: Sequence[tuple[int, bytes]]) -> Iterator[ConnectionReading]:
-        self._sequence += 1
+        self._begin()
         extensions = _extensions(INFO, VEGAS, CONGESTION, MEMORY)
         requests = (
             self._request(_REQUEST.pack(family, socket.IPPROTO_TCP, extensions, _ALL_STATES, id_), 0)
@@ -107,57 +99,76 @@ class SockDiag:
         self._socket.send(b"".join(requests))
         missing = len(ids)
         while missing > 0:
-            answers = self._receive()
-            if answers is None:
+            data = self._receive()
+            if not data:
                 return  # the rest of this batch is read at the next tick
-            for kind, body in answers:
-                missing -= 1
-                # An error otherwise: the connection has gone, or another one has its ports.
-                reading = decode_connection(SocketMessage(body)) if kind == _SOCK_DIAG_BY_FAMILY else None
+            length, kind, _, number, _ = HEADER.unpack_from(data)
+            if number != self._sequence:
+                continue
+            missing -= 1
+            # An error otherwise: the connection has gone, or another one has its ports.
+            if kind == _SOCK_DIAG_BY_FAMILY:
+                reading = decode_connection(SocketMessage(data[HEADER.size : length]))
                 if reading is not None:
                     yield reading
 
-    def _dump(self, family: int, protocol: int, extensions: int, states: int) -> Iterator[bytes]:
+    def _dump(self, protocol: int, extensions: int, states: int) -> Iterator[SocketMessage]:
         self.was_interrupted = False
-        self._sequence += 1
-        body = _REQUEST.pack(family, protocol, extensions, states, bytes(ID_BYTES))
-        if self._bytecode:
-            body += ATTRIBUTE.pack(ATTRIBUTE.size + len(self._bytecode), _REQ_BYTECODE) + self._bytecode
-        self._socket.send(self._request(body, NLM_F_DUMP))
+        for family in _FAMILIES:
+            self._begin()
+            body = _REQUEST.pack(family, protocol, extensions, states, bytes(ID_BYTES))
+            if self._bytecode:
+                body += ATTRIBUTE.pack(ATTRIBUTE.size + len(self._bytecode), _REQ_BYTECODE) + self._bytecode
+            self._socket.send(self._request(body, NLM_F_DUMP))
+            self._is_dumping = True
+            yield from self._dumped(protocol)
+
+    def _dumped(self, protocol: int) -> Iterator[SocketMessage]:
+        """Yield the messages of a dump. With thousands of sockets, this loop is most of the cost of observing."""
+        unpack, header, sequence = HEADER.unpack_from, HEADER.size, self._sequence
+        at, mark = 0, b""
         while True:
-            answers = self._receive()
-            for kind, part in answers or ():
-                if kind == _SOCK_DIAG_BY_FAMILY:
-                    yield part
-                elif kind in {NLMSG_DONE, NLMSG_ERROR}:
-                    _raise_error(part, protocol)
+            data = self._receive()
+            offset, end = 0, len(data)
+            while offset < end:
+                length, kind, flags, number, _ = unpack(data, offset)
+                body = data[offset + header : offset + length]
+                offset += (length + 3) & ~3
+                if number != sequence:
+                    continue  # the rest of an earlier answer
+                if kind != _SOCK_DIAG_BY_FAMILY:
+                    self._is_dumping = False
+                    _raise_error(body, protocol)
                     return
+                if flags & _NLM_F_DUMP_INTR:
+                    self.was_interrupted = True
+                if not at or body[at - 4 : at] != mark:  # the kernel puts TCP_INFO at the same place in each
+                    at = find_info(body)
+                    mark = body[at - 4 : at]
+                yield SocketMessage(body, at)
+
+    def _begin(self) -> None:
+        """Begin a request: the kernel refuses one while a dump is not read to its end."""
+        if self._is_dumping:
+            for _ in self._dumped(socket.IPPROTO_UDP):
+                pass
+        self._sequence += 1
 
     def _request(self, body: bytes, flags: int) -> bytes:
         length = HEADER.size + len(body)
         return HEADER.pack(length, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST | flags, self._sequence, 0) + body
 
-    def _receive(self) -> list[tuple[int, bytes]] | None:
-        """Return kind and body of each message of the next part; None if the kernel had to leave some out."""
+    def _receive(self) -> bytes:
+        """Return the next part of an answer; empty if the kernel had to leave some out."""
         try:
-            data = self._socket.recv(_RECEIVE_BYTES)
+            return self._socket.recv(_RECEIVE_BYTES)
         except TimeoutError as error:
             raise LinkgaugeError("the kernel did not answer a request for its sockets") from error
         except OSError as error:
             if error.errno != errno.ENOBUFS:
                 raise
             self.was_interrupted = True
-            return None
-        messages: list[tuple[int, bytes]] = []
-        offset, unpack, size = 0, HEADER.unpack_from, HEADER.size
-        while offset + size <= len(data):
-            length, kind, flags, sequence, _ = unpack(data, offset)
-            if sequence == self._sequence:  # otherwise the rest of an earlier answer
-                messages.append((kind, data[offset + size : offset + length]))
-                if flags & _NLM_F_DUMP_INTR:
-                    self.was_interrupted = True
-            offset += max((length + 3) & ~3, size)
-        return messages
+            return b""
 
 
 class EndedConnections:

@@ -91,6 +91,21 @@ def test_more_connections_are_read_than_one_batch_has() -> None:
     assert sorted(both) == sorted(own)
 
 
+def test_a_dump_that_was_not_read_to_its_end_disturbs_no_later_request() -> None:
+    """The kernel would refuse it: a part of the answer still waits."""
+    pairs = [connect() for _ in range(60)]
+    try:
+        with SockDiag() as diag:
+            for _ in range(3):
+                assert next(diag.dump_connections())
+            own = {address(client) for client, _ in pairs}
+            assert own <= {each.local for each in diag.dump_connections()}
+    finally:
+        for pair in pairs:
+            for sock in pair:
+                sock.close()
+
+
 def test_the_kernel_reports_only_sockets_of_the_filter(ends: Pair) -> None:
     """A port of either end, or an address and a port of the remote end."""
     client, server = ends
