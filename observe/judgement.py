@@ -57,13 +57,16 @@ class Judgement:
 class Circumstances:
     """What is known beside the evidence: the remote host, the newest reading, and the interface's traffic.
 
-    `stalled` bytes wait in the socket, and none moved for some time. `interface_bit_s` is the rate of all traffic
+    `stalled` bytes wait in the socket, and none moved for some time. With `is_idle` nothing moved in the last
+    seconds, with `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the rate of all traffic
     of the interface in this direction.
     """
 
     remote: str
     info: TcpInfo
     stalled: int = 0
+    is_idle: bool = False
+    has_local_peer: bool = False
     interface: str | None = None
     interface_bit_s: float | None = None
 
@@ -72,10 +75,10 @@ def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
     """Return the result for a connection; without evidence it was measured for too short a time."""
     if around.stalled:
         return _stalled(around)
+    if around.is_idle or (evidence is not None and evidence.bit_s <= 0):
+        return Judgement(Status.IDLE, "No payload moves.")
     if evidence is None:
         return Judgement(Status.NEW, "Measured for too short a time to tell.")
-    if evidence.bit_s <= 0:
-        return Judgement(Status.IDLE, "No payload moves.")
     is_sender = evidence.direction is Direction.OUT
     return _find_health(evidence, around) or (_judge_sender if is_sender else _judge_receiver)(evidence, around)
 
@@ -151,6 +154,10 @@ def _judge_receiver(evidence: Evidence, around: Circumstances) -> Judgement:
     )
     if findings:
         return Judgement(Status.LIMITED, findings[0].text, findings)
+    if around.has_local_peer:
+        return Judgement(
+            Status.UNKNOWN, "This end takes all that arrives. The sender, on this host, has the reason."
+        )
     return Judgement(
         Status.UNKNOWN,
         "This end takes all that arrives. The sender's windows, losses and data are seen at the far end: "
