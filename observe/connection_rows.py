@@ -147,6 +147,7 @@ class RowMaker:
             remote=_peer_text(tracked.remote),
             info=track.reading.info,
             stalled=tracked.stalled_bytes(now_ns),
+            needless=track.needless_retransmits,
             has_local_peer=tracked.has_local_peer,
             is_idle=row.observed_ns >= MIN_SPAN_NS and not tracked.has_moved(now_ns),
             interface=None if rates is None else rates.name,
