@@ -95,7 +95,8 @@ def _judge_sender(evidence: Evidence, around: Circumstances) -> Judgement:
         return _app_limited(view)
     findings = [_adapt(view, each, around) for each in diagnose(evidence) if each.code not in _NOT_OBSERVED]
     if evidence.expected_bit_s is None:
-        spared = _ON_FULL_PATH | (_WITH_FULL_QUEUE if view.fills_queue else set())
+        has_full_queue = view.fills_queue and not view.flow.is_read_late  # which delays acknowledgements, too
+        spared = _ON_FULL_PATH | (_WITH_FULL_QUEUE if has_full_queue else set())
         findings = [each for each in findings if each.code not in spared]
     if findings:
         return Judgement(Status.LIMITED, findings[0].text, tuple(findings))
