@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
+PACKAGES = ("discovery", "engine", "mesh", "metrics", "observe", "presets", "tui", "watch")
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
@@ -24,6 +24,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/iperf3/far/server_output": "a service's part: tests/engine/iperf3/far/test_service.py",
     "engine/iperf3/far/stream_counts": "a service's part: tests/engine/iperf3/far/test_service.py",
     "engine/far/datagram_sockets": "an endpoint's part: tests/engine/far/test_datagram_listener.py",
+    "observe/connection_rows": "rows of real connections: tests/observe/test_observer.py",
+    "observe/observation": "data without code; made in tests/observe/test_observer.py",
+    "tui/cli/runners/observe_runner": "a whole command: tests/tui/cli/commands/test_observe.py",
     "tui/cli/runners/endpoint_archive": "the endpoint in one file: tests/packaging/test_endpoint_archive.py",
     "mesh/over_ssh/dask_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/over_ssh/ssh_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
@@ -214,7 +217,7 @@ def test_no_check_of_the_engine_is_an_assertion() -> None:
     checks = [
         f"{path}:{node.lineno}"
         for path in modules()
-        if path.parts[0] in {"discovery", "engine", "mesh", "metrics", "presets", "tui", "watch"}
+        if path.parts[0] in {"discovery", "engine", "mesh", "metrics", "observe", "presets", "tui", "watch"}
         for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
         if isinstance(node, ast.Assert) and not ast.unparse(node.test).endswith(" is not None")
     ]

@@ -27,6 +27,12 @@ _INT_BYTES: Final = 4
 _OFFSETS: Final = tuple(accumulate((struct.calcsize("=" + code) for code in "".join(_PARTS)), initial=0))
 _FIELD_COUNT: Final = len(_OFFSETS) - 1
 _OPTIONS, _MSS, _LAST_DATA_RECEIVED, _LAST_ACK_RECEIVED, _BYTES_ACKED = map(_OFFSETS.index, (5, 16, 52, 56, 120))
+_PROBES, _TIMEOUTS, _APP_LIMITED, _RECEIVED_MSS, _RECEIVE_RTT, _BYTES_RECEIVED, _NEEDLESS = map(
+    _OFFSETS.index, (3, 2, 7, 20, 92, 128, 216)
+)
+_WINDOW: Final = slice(232, 236)  # tcpi_rcv_wnd, Linux 6.2
+BYTES_MOVED: Final = slice(120, 136)
+"""The bytes of struct tcp_info that count the payload, acknowledged and received (Linux 4.10)."""
 _OPTION_TIMESTAMPS, _OPTION_SACK, _OPTION_WINDOW_SCALING = 1, 2, 4
 
 _NO_RATE: Final = 2**56  # more than any line; all ones mean no limit
@@ -60,6 +66,7 @@ def _position(counter: TcpCounter) -> int:
 
 
 _COUNTER_FIELDS: Final = tuple((_position(counter), _CONVERSIONS.get(counter.unit)) for counter in TCP_COUNTERS)
+_PEER_WINDOW_COUNTER: Final = TCP_COUNTER_NAMES.index("peer_window_bytes")
 _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
 
 
@@ -67,8 +74,13 @@ class TcpInfo(NamedTuple):
     """A connection's TCP_INFO: options, counters, signs of life.
 
     None if this kernel does not report them. `counters` are in the order of the table of TCP counters, and in the
-    units of their names. `bytes_acked` counts since the connection was made; `receive_idle_ms` is the time since
-    anything came from the other end, data or an acknowledgement.
+    units of their names. `bytes_acked` and `bytes_received` count since the connection was made; `receive_idle_ms`
+    is the time since anything came from the other end, data or an acknowledgement. `probes` are those of a closed
+    window that have no answer yet, and `timeouts` of retransmission follow each other without an answer.
+    `needless_retransmits` are those of segments that had arrived (RFC 2883). `window_bytes` is the receive window
+    that this end advertises. `is_app_limited` tells whether the sender lacked data when the newest delivery
+    was measured. `receive_rtt_us` is the receiver's estimate of the round trip, and `received_mss_bytes` its
+    estimate of the segments that arrive.
     """
 
     timestamps: bool
@@ -78,6 +90,19 @@ class TcpInfo(NamedTuple):
     bytes_acked: int | None
     receive_idle_ms: int
     counters: tuple[int | None, ...]
+    bytes_received: int | None = None
+    probes: int = 0
+    timeouts: int = 0
+    needless_retransmits: int | None = None
+    window_bytes: int | None = None
+    is_app_limited: bool = False
+    receive_rtt_us: int | None = None
+    received_mss_bytes: int | None = None
+
+    @property
+    def peer_window_bytes(self) -> int | None:
+        """The receive window of the other end; None if the kernel does not report it."""
+        return self.counters[_PEER_WINDOW_COUNTER]
 
     @property
     def rtt_us(self) -> int | None:
@@ -109,6 +134,14 @@ def parse_tcp_info(data: bytes, memory: tuple[int, ...] | None = None) -> TcpInf
         bytes_acked=fields[_BYTES_ACKED] if known > _BYTES_ACKED else None,
         receive_idle_ms=min(fields[_LAST_DATA_RECEIVED], fields[_LAST_ACK_RECEIVED]),
         counters=tuple(counters),
+        bytes_received=fields[_BYTES_RECEIVED] if known > _BYTES_RECEIVED else None,
+        probes=fields[_PROBES],
+        timeouts=fields[_TIMEOUTS],
+        needless_retransmits=fields[_NEEDLESS] if known > _NEEDLESS else None,
+        window_bytes=int.from_bytes(data[_WINDOW], sys.byteorder) if len(data) >= _WINDOW.stop else None,
+        is_app_limited=bool(fields[_APP_LIMITED] & 1),
+        receive_rtt_us=fields[_RECEIVE_RTT] or None,
+        received_mss_bytes=fields[_RECEIVED_MSS] or None,
     )
 
 
@@ -155,4 +188,9 @@ def read_socket_memory(sock: socket.socket) -> tuple[int, ...] | None:
         data = sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMORY.size)
     except OSError:  # Linux before 4.12
         return None
-    return _MEMORY.unpack(data) if len(data) == _MEMORY.size else None
+    return parse_socket_memory(data)
+
+
+def parse_socket_memory(data: bytes) -> tuple[int, ...] | None:
+    """Return the words of SO_MEMINFO; None if a kernel does not report all of them."""
+    return _MEMORY.unpack_from(data) if len(data) >= _MEMORY.size else None

@@ -22,7 +22,7 @@ from ..model.samples import (
     SessionSample,
     difference,
 )
-from ..model.session_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, TCP_COUNTER_NAMES, TCP_COUNTERS
+from ..model.session_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, TCP_COUNTER_NAMES, since_last
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
 from .shared_counters import EMPTY_HISTOGRAM, ProbeCount, ProbeHistogram, SharedCounters, SlotReading
 
@@ -38,9 +38,6 @@ RESPONSIVENESS_IDLE_NS: Final = 2 * SECOND_NS  # the same in a responsiveness te
 _SHORTEST_SLEEP_NS: Final = 1_000_000
 _LONGEST_CHECK_NS: Final = 10_000_000
 _CHECK_DIVISOR: Final = 64  # a run of a number of bytes is measured for at most 1/64 of its time, or 1 ms, too long
-_CUMULATIVE: Final = tuple(
-    position for position, counter in enumerate(TCP_COUNTERS) if counter.kind == "cumulative"
-)
 _DATAGRAM_CUMULATIVE: Final = tuple(
     position for position, counter in enumerate(DATAGRAM_COUNTERS) if counter.kind == "cumulative"
 )
@@ -361,9 +358,6 @@ def _session_sample(
     bytes_ = max(0, after.bytes - _bytes_of(before))
     if transactions is not None and answer_bytes is not None:
         bytes_ = transactions * answer_bytes
-    tcp = list(after.tcp)
-    for position in _CUMULATIVE:
-        tcp[position] = _rise(before and before.tcp[position], tcp[position])
     return SessionSample(
         after.direction,
         after.session,
@@ -371,7 +365,7 @@ def _session_sample(
         transactions=transactions,
         latency_p50_ns=latency and latency.p50_ns,
         latency_p99_ns=latency and latency.p99_ns,
-        **dict(zip(TCP_COUNTER_NAMES, tcp, strict=True)),
+        **since_last(before and before.tcp, after.tcp),
     )
 
 

@@ -102,10 +102,10 @@ class Started:
 
     @property
     def unseen_end(self) -> End | None:
-        """The end that is an iperf3 and sends no samples, only its totals; None if both ends are linkgauge's."""
-        if self.far.is_iperf3:
+        """The end that sends no samples, an iperf3 or another program; None if both ends are linkgauge's."""
+        if self.far.is_unseen:
             return End.FAR
-        return End.NEAR if self.near.is_iperf3 else None
+        return End.NEAR if self.near.is_unseen else None
 
     @property
     def dialect(self) -> Dialect:

@@ -124,12 +124,21 @@ class HostInfo:
         return self.software.partition(" ")[0] == IPERF3_SOFTWARE
 
     @property
+    def is_unseen(self) -> bool:
+        """Whether nothing is known of this end but what the other one sees: an iperf3, or any other program."""
+        return self.is_iperf3 or not self.software
+
+    @property
     def program(self) -> str:
         """The name and version of the software, for the user."""
         name = self.software
         for mark in (_READS_WAITS, _READS_OTHERS, _READS_BUFFERS, _READS_BUSY):
             name = name.removesuffix(mark)
         return name
+
+
+UNKNOWN_HOST: Final = HostInfo("", "", 0, "", "")
+"""A host of which nothing is known, at the other end of a connection that another program made."""
 
 
 def lacks_offloads(nic: NicInfo) -> bool:

@@ -10,6 +10,7 @@ metering/shared_counters.py stores the counters in this order, metering/sampler.
 cumulative ones, and the results add them up by their kind.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
@@ -86,12 +87,27 @@ TCP_COUNTERS: Final = (
     TcpCounter("unread_memory_bytes", "bytes", 0, source="memory", end="receiver"),
     TcpCounter("receive_buffer_bytes", "bytes", 4, source="memory", end="receiver"),
 )
+_CUMULATIVE: Final = tuple(
+    position for position, counter in enumerate(TCP_COUNTERS) if counter.kind == "cumulative"
+)
 TCP_COUNTER_NAMES: Final = tuple(counter.name for counter in TCP_COUNTERS)
 BUFFER_COUNTER_NAMES: Final = TCP_COUNTER_NAMES[TCP_COUNTER_NAMES.index("unsent_bytes") :]
 """The fill of a socket's buffers, and the limit of its pacing.
 
 A far end reports them only to a near end that reads them (see `HostInfo.reads_buffers`).
 """
+
+
+def since_last(before: Sequence[int | None] | None, after: Sequence[int | None]) -> dict[str, int | None]:
+    """Return the TCP counters of two readings as a sample has them, by name: the cumulative ones as their rises.
+
+    Without an earlier reading they started from zero.
+    """
+    values = list(after)
+    for position in _CUMULATIVE:
+        now, was = values[position], None if before is None else before[position]
+        values[position] = None if now is None else max(0, now - (was or 0))
+    return dict(zip(TCP_COUNTER_NAMES, values, strict=True))
 
 
 def _sent(kind: CounterKind = "cumulative") -> Any:

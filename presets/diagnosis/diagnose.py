@@ -380,7 +380,8 @@ def _has_full_core(evidence: Evidence) -> bool:
 def _unexplained(evidence: Evidence) -> Finding:
     signs = "no sign of a window, loss or queue limit"
     if evidence.unseen_end is not None:
-        signs = f"{describe_unseen(evidence.unseen_end)}; {signs} at the {evidence.unseen_end.other.label} end"
+        unseen = describe_unseen(evidence, evidence.unseen_end)
+        signs = f"{unseen}; {signs} at the {evidence.unseen_end.other.label} end"
     elif not _has_full_core(evidence):
         signs = f"no core {evidence.tense('is', 'was')} full; {signs}"
     other = evidence.direction.opposite

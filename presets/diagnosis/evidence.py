@@ -305,9 +305,10 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     rate of all flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster,
     else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
     them; None if the ends choose. `has_ended` is set for a run that is over: its findings are in the past tense.
-    `unseen_end` is the end with an iperf3, whose host is unknown. `test` is how the run measures latency under
-    load, and `responsiveness` its results so far, over all loads. `others` are the other tests of the endpoint, if
-    it reports them.
+    `unseen_end` is the end with an iperf3 or another program, whose host is unknown. `test` is how the run
+    measures latency under load, and `responsiveness` its results so far, over all loads. `others` are the other
+    tests of the endpoint, if it reports them. With `is_observed` it is a connection of another program: linkgauge
+    made neither end.
     """
 
     workload: Workload = field(metadata=_period.reading(lambda of: of.started.plan.workload))
@@ -335,8 +336,9 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     has_ended: bool = False
     unseen_end: End | None = _period(lambda of: of.started.unseen_end)
     test: ResponsivenessTest | None = _period(lambda of: of.started.plan.responsiveness)
-    responsiveness: Responsiveness | None = _period(lambda of: of.meter.responsiveness)
+    responsiveness: Responsiveness | None = _period(lambda of: of.responsiveness)
     others: OtherTestsSummary | None = _period(lambda of: of.sums.ends[End.FAR].others_summary)
+    is_observed: bool = False
 
     @property
     def is_latency_test(self) -> bool:
@@ -397,9 +399,9 @@ def end_name(end: End) -> str:
     return f"the {end.label} end"
 
 
-def describe_unseen(end: End) -> str:
-    """Return the words of a finding's evidence for an end with an iperf3, whose host is not seen."""
-    return f"the {end.label} host is not seen through iperf3"
+def describe_unseen(evidence: Evidence, end: End) -> str:
+    """Return the words of a finding's evidence for an end whose host is not seen."""
+    return f"the {end.label} host is not seen{'' if evidence.is_observed else ' through iperf3'}"
 
 
 def nic_name(end: EndEvidence) -> str:

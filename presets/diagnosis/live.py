@@ -8,8 +8,9 @@ does not flicker.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+from ...engine.model.events import ExpectedRate
 from ...engine.model.plan import SECOND_NS, Settings
 from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
@@ -81,32 +82,47 @@ class EvidenceCollector:
     def _sums(self, period: PeriodSum, sums: SampleSum) -> PeriodSums | None:
         """Return the sums over a period or a part of it; None if that is too short for a finding."""
         started = self.meter.started
-        whole = None if started is None else PeriodSums(self.meter, started, period.settings, sums)
-        return whole if whole is not None and _is_long_enough(whole) else None
+        if started is None:
+            return None
+        meter = self.meter
+        whole = PeriodSums(
+            started, period.settings, sums, meter.sockets, meter.warnings.texts, meter.responsiveness
+        )
+        return whole if is_long_enough(whole) else None
 
     def _evidence(self, period: PeriodSum, sums: PeriodSums) -> Evidence:
-        settings = sums.settings
-        flows = settings.direction.flows
-        rate = period.expectation[settings.direction]
-        rate = None if rate is None or rate.bit_s <= 0 else rate
-        expected_bit_s = None if rate is None else float(rate.bit_s)
-        part_bit_s = None if expected_bit_s is None else expected_bit_s / len(flows)
-        parts = tuple(read_evidence(FlowEvidence, sums.flow(flow), expected_bit_s=part_bit_s) for flow in flows)
-        bit_s = sum(part.bit_s for part in parts)
-        return read_evidence(
-            Evidence,
+        return make_evidence(
             sums,
-            bit_s=bit_s,
-            flows=parts,
-            expected_bit_s=expected_bit_s,
-            pass_percent=self.pass_percent,
+            period.expectation[sums.settings.direction],
             link=self._link,
-            ceiling_bit_s=self._ceiling(settings),
-            beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
+            pass_percent=self.pass_percent,
+            ceiling_bit_s=self._ceiling(sums.settings),
         )
 
 
-def _is_long_enough(of: PeriodSums) -> bool:
+def make_evidence(
+    sums: PeriodSums, rate: ExpectedRate | None, *, link: LinkEvidence | None, **given: Any
+) -> Evidence:
+    """Return the evidence of sums, with the rate to expect of their settings and what is `given` of its fields."""
+    flows = sums.settings.direction.flows
+    rate = None if rate is None or rate.bit_s <= 0 else rate
+    expected_bit_s = None if rate is None else float(rate.bit_s)
+    part_bit_s = None if expected_bit_s is None else expected_bit_s / len(flows)
+    parts = tuple(read_evidence(FlowEvidence, sums.flow(flow), expected_bit_s=part_bit_s) for flow in flows)
+    bit_s = sum(part.bit_s for part in parts)
+    return read_evidence(
+        Evidence,
+        sums,
+        bit_s=bit_s,
+        flows=parts,
+        expected_bit_s=expected_bit_s,
+        link=link,
+        beyond_bit_s=rate.most_bit_s if rate is not None and rate.is_exceeded_by(bit_s) else None,
+        **given,
+    )
+
+
+def is_long_enough(of: PeriodSums) -> bool:
     """Return whether both ends, or the one that has samples, measured long enough for a finding."""
     seen = [usage for end, usage in of.sums.ends.items() if end is not of.started.unseen_end]
     return min(of.measured_ns, *(end.span_ns for end in seen)) >= MIN_SPAN_NS

@@ -7,7 +7,8 @@ from ...engine.model.events import Started
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Direction, End, Mode, Settings, sender_of
 from ...engine.model.session_counters import SocketInfo
-from ...engine.results.meter import Meter
+from ...engine.results.responsiveness.result import Responsiveness
+from ...engine.results.run_totals import OpenSockets
 from ...engine.results.sums.end_sum import EndSum
 from ...engine.results.sums.sample_sum import ReceiverSum, SampleSum
 from ...engine.results.sums.sender_sum import SenderSum
@@ -45,12 +46,14 @@ class FlowSums:
 
 @dataclass(frozen=True, slots=True)
 class PeriodSums:
-    """The sums over a part of a run with constant settings, and its meter."""
+    """The sums over a part of a run with constant settings, its open sockets, and its warnings."""
 
-    meter: Meter
     started: Started
     settings: Settings
     sums: SampleSum
+    sockets: OpenSockets
+    warnings: tuple[str, ...] = ()
+    responsiveness: Responsiveness | None = None
 
     def end(self, end: End) -> EndSums:
         """Return the host and the sums of one end."""
@@ -59,21 +62,21 @@ class PeriodSums:
 
     def flow(self, flow: Direction) -> FlowSums:
         """Return the sums of a direction."""
-        end, sockets = sender_of(flow, self.sums.workload), self.meter.sockets
-        sender, receiver = sockets.first(end, flow), sockets.first(end.other, flow)
+        end = sender_of(flow, self.sums.workload)
+        sender, receiver = self.sockets.first(end, flow), self.sockets.first(end.other, flow)
         received, sent = self.sums.received[flow], self.sums.sent[flow]
         return FlowSums(flow, received, sent, sender, receiver, is_unseen=end is self.started.unseen_end)
 
     @property
     def is_data_through_ssh(self) -> bool:
         """Whether ssh carries the payload, as a warning at the start of the run says."""
-        return any(text.startswith(_THROUGH_SSH) for text in self.meter.warnings.texts)
+        return any(text.startswith(_THROUGH_SSH) for text in self.warnings)
 
     @property
     def mode(self) -> Mode:
         """How payload moves: as the plan says, or as the sockets tell."""
         plan = self.started.plan
-        return plan.mode or self.meter.sockets.mode(plan.workload) or Mode.COPY
+        return plan.mode or self.sockets.mode(plan.workload) or Mode.COPY
 
     @property
     def measured_ns(self) -> int:

@@ -35,15 +35,17 @@ _REACHED_BY_CLOCKS: Final = 0.5
 _MIN_CLOCK: Final = 0.05
 # Of the samples, or of the time by the kernel's clocks: a flow that is held for less has another limit.
 _HELD: Final = 0.4
+_MOSTLY: Final = 0.8  # of the samples: on a busy host the round trip is longer without any queue
 _MIN_SAMPLES: Final = 3
 _AT_LIMIT: Final = 0.8  # of a kernel's limit: a buffer of this size does not grow any more
 _CONSTANT: Final = 1.15  # times its first size: a window that did not grow
+_CONSTANT_UNSEEN: Final = 1.5  # a window that grows doubles in the time of a reading of a few seconds
 
-BoundKind = Literal["requested", "clamped", "autotuned", "unscaled", "fixed"]
+BoundKind = Literal["requested", "clamped", "autotuned", "unscaled", "fixed", "unknown"]
 """What sets a window.
 
 The user; a kernel that grants less; a kernel's limit of autotuning; no window scaling; or a receiver's kernel that
-does not let it grow.
+does not let it grow. In a connection of another program it may be unknown whether the program or its kernel does.
 """
 
 
@@ -104,14 +106,15 @@ def _smallest_window(view: FlowView) -> float | None:
 def find_reached_bound(view: FlowView) -> WindowBound | None:
     """Return the smallest window of a flow if the flow sits at it and needs more; None otherwise.
 
-    Without an expected rate its need is unknown: then only a window that the user set counts. If packets wait in a
-    queue, a larger window would only make the queue longer.
+    Without an expected rate its need is unknown: then only a window that the user set counts, or one that stops a
+    connection of another program. If packets wait in a queue, a larger window would only make the queue longer.
     """
     bound = find_full_window(view)
     if bound is None or (bound.held is not None and view.fills_queue):
         return None
     if view.flow.expected_bit_s is None:
-        return bound if view.evidence.window_bytes is not None else None
+        is_observed = view.evidence.is_observed and (bound.held or 0.0) >= (_MOSTLY if view.has_queue else _HELD)
+        return bound if view.evidence.window_bytes is not None or is_observed else None
     needed = _needed_bytes(view)
     return None if needed is None or bound.window_bytes >= needed else bound
 
@@ -173,8 +176,11 @@ def _level(view: FlowView) -> float:
 def _own_buffer(view: FlowView) -> WindowBound | None:
     """Return the limit that a kernel's own send buffer has reached; None while it still grows."""
     limit, size = view.sender.tcp and view.sender.tcp.tcp_wmem_max_bytes, view.flow.send_buffer_bytes
-    if limit is None or size is None or size < _AT_LIMIT * limit:
+    if size is None:
         return None
+    if limit is None or size < _AT_LIMIT * limit:
+        is_set = view.evidence.is_observed  # a program that leaves it to the kernel has it grow
+        return WindowBound("unknown", _level(view), size, view.sender, is_sender=True) if is_set else None
     return WindowBound("autotuned", _level(view), limit, view.sender, is_sender=True)
 
 
@@ -188,7 +194,9 @@ def _own_window(view: FlowView) -> WindowBound | None:
     if flow.window_scaling is False and window <= MAX_UNSCALED_BYTES:
         return WindowBound("unscaled", _level(view), MAX_UNSCALED_BYTES, receiver, is_sender=False)
     if limit is None:
-        return None
+        is_constant = not flow.is_read_late and (flow.window_growth or 1.0) <= _CONSTANT_UNSEEN
+        is_constant = is_constant and view.evidence.is_observed
+        return WindowBound("unknown", _level(view), window, receiver, is_sender=False) if is_constant else None
     if (buffer or 0) >= _AT_LIMIT * limit or window >= _NEAR_LIMIT * limit:
         return WindowBound("autotuned", _level(view), limit, receiver, is_sender=False)
     if buffer is not None and (flow.window_growth or 1.0) <= _CONSTANT:

@@ -17,7 +17,8 @@ from packaging.metadata import Metadata
 from .conftest import DEADLINE_S, ROOT, install, source_files
 
 pytestmark = pytest.mark.timeout(200)  # an installation beside five other tests took over a minute
-CODE = ("__init__.py", "__main__.py", "discovery", "engine", "mesh", "metrics", "presets", "tui", "watch")
+ROOMS = ("discovery", "engine", "mesh", "metrics", "observe", "presets", "tui", "watch")
+CODE = ("__init__.py", "__main__.py", *ROOMS)
 
 
 def metadata_of(wheel: Path) -> str:

@@ -78,6 +78,7 @@ def _make_program() -> AppGroup:
                 "sweep": ".commands.sweep:sweep",
                 "mesh": ".commands.mesh:mesh",
                 "watch": ".commands.watch:watch",
+                "observe": ".commands.observe:observe",
                 "lab": ".commands.lab:lab",
                 "mtu": ".commands.mtu:mtu",
                 "ceiling": ".commands.ceiling:ceiling",

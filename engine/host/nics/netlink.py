@@ -11,7 +11,7 @@ from typing import Final
 
 _NETLINK_DEADLINE_S: Final = 1.0
 _READ_BYTES: Final = 65_536
-_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
+HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
 ATTRIBUTE: Final = struct.Struct("=HH")  # struct rtattr
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
@@ -39,16 +39,16 @@ def request_netlink(
         body: the request's structure and attributes.
         flags: NLM_F_DUMP asks for all objects, in several parts.
     """
-    netlink.send(_HEADER.pack(_HEADER.size + len(body), request, _NLM_F_REQUEST | flags, 1, 0) + body)
+    netlink.send(HEADER.pack(HEADER.size + len(body), request, _NLM_F_REQUEST | flags, 1, 0) + body)
     while True:
         data = netlink.recv(_READ_BYTES)
-        while len(data) >= _HEADER.size:
-            length, kind, *_ = _HEADER.unpack_from(data)
+        while len(data) >= HEADER.size:
+            length, kind, *_ = HEADER.unpack_from(data)
             if kind in {_NLMSG_ERROR, _NLMSG_DONE}:
                 return
             if kind == answer:
-                yield data[_HEADER.size : length]
-            data = data[max(_align(length), _HEADER.size) :]
+                yield data[HEADER.size : length]
+            data = data[max(_align(length), HEADER.size) :]
         if not flags & NLM_F_DUMP:
             return
 

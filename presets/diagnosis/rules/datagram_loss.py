@@ -235,7 +235,7 @@ def _beyond_host(lost: _Part) -> Finding:
     return lost.find(
         "loss",
         f"Datagrams {lost.tense('are', 'were')} lost on the path or in the {unseen.label} host.",
-        f"{lost.numbers}; {describe_unseen(unseen)}",
+        f"{lost.numbers}; {describe_unseen(lost.view.evidence, unseen)}",
         remedies.Remedy(f"linkgauge … {slower}; or linkgauge endpoint there, to tell the two apart", slower),
     )
 

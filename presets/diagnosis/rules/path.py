@@ -224,13 +224,13 @@ def _remedy(view: FlowView, *, is_known: bool) -> remedies.Remedy:
 
 def _unseen_sender(view: FlowView, share: float) -> Finding:
     """Return the finding about a sender whose TCP is not seen: its limit is unknown."""
-    label = view.sender.end.label
+    label, unseen = view.sender.end.label, describe_unseen(view.evidence, view.sender.end)
     return Finding(
         "unexplained",
         share,
         _UNSEEN_CONFIDENCE,
         NOT_IDENTIFIED,
-        f"{format_rate(view.flow.bit_s)} arrived; {describe_unseen(view.sender.end)}, and the sender's windows, "
+        f"{format_rate(view.flow.bit_s)} arrived; {unseen}, and the sender's windows, "
         f"round trips and queues are there; {_other_direction(view)}",
         f"run linkgauge endpoint on the {label} host, and test against that",
     )

@@ -191,7 +191,7 @@ def _unseen_process(view: FlowView, end: EndEvidence, names: tuple[str, ...]) ->
         view.budget.take(*names),
         0.7,
         f"The {end.end.label} iperf3 {evidence.tense('uses', 'used')} all of its core.",
-        f"{process:.2f} of a core by its own count; {describe_unseen(end.end)}",
+        f"{process:.2f} of a core by its own count; {describe_unseen(evidence, end.end)}",
         f"linkgauge endpoint on the {end.end.label} host; or more --sessions, if its iperf3 is 3.16 or newer",
         end.end,
     )

@@ -120,7 +120,7 @@ def _closed_window(view: FlowView, share: float) -> Finding:
             share,
             0.6,
             f"The receive window of {end_name(receiver.end)} {view.evidence.tense('stops', 'stopped')} the sender.",
-            f"{evidence}; {describe_unseen(receiver.end)}",
+            f"{evidence}; {describe_unseen(view.evidence, receiver.end)}",
             f"a larger --window, or {remedies.raise_autotuning_limit(receiver, size_bytes, is_sender=False)}",
             receiver.end,
         )
@@ -145,6 +145,8 @@ def _is_unread(view: FlowView) -> bool:
     flow, window, in_flight = view.flow, view.flow.peer_window_bytes, view.in_flight_bytes
     if flow.is_read_late or flow.unread is not None:
         return flow.leaves_unread
+    if view.evidence.is_observed:
+        return False  # its first window may be of another size
     return window is not None and (
         window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window)
     )
@@ -227,12 +229,30 @@ def _unscaled_window(view: FlowView, bound: WindowBound, share: float) -> Findin
     )
 
 
+def _constant_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
+    """Return the finding about a window of another program's connection that does not grow."""
+    end, words = bound.end, ("send buffer", "SNDBUF") if bound.is_sender else ("receive window", "RCVBUF")
+    unseen = "" if bound.is_sender else f"; {describe_unseen(view.evidence, end.end)}"
+    return Finding(
+        "window-below-bdp",
+        share,
+        0.85 if bound.is_sender else 0.7,
+        f"The {words[0]} of {end_name(end.end)} is constant, and smaller than bandwidth x delay.",
+        f"{_bytes(bound.limit_bytes)}: {_describe(view, bound)}{unseen}",
+        f"at {end_name(end.end)}, in the program: do not set SO_{words[1]}, so that the kernel lets it grow, "
+        f"or set {_bytes(remedies.round_window(2 * _needed(view)))}"
+        + ("" if bound.is_sender else "; or raise net.ipv4.tcp_rmem there"),
+        end.end,
+    )
+
+
 _FINDINGS: Final[dict[BoundKind, Callable[[FlowView, WindowBound, float], Finding]]] = {
     "requested": _requested_window,
     "clamped": _clamped_window,
     "autotuned": _autotuned_window,
     "unscaled": _unscaled_window,
     "fixed": _fixed_window,
+    "unknown": _constant_window,
 }
 
 

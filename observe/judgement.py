@@ -1,0 +1,266 @@
+"""The result for a connection of another program: its status, the reason in a sentence, and findings.
+
+Pure. The rules are those of a run (presets/diagnosis), on the figures of this end alone. What a run adds to them is
+missing: the far end's host, its options, and an expected rate if no interface reports its line. So a finding that
+the far end could refute is less certain here, and its remedy names what would decide.
+
+No finding without a limit: a sender that lacks data, or that fills its path, is as fast as it can be. Without an
+expected rate a full path is not a slow path.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ..engine.host.tcp_info import TcpInfo
+from ..engine.model.plan import Direction, End
+from ..presets.diagnosis import remedies
+from ..presets.diagnosis.diagnose import diagnose
+from ..presets.diagnosis.evidence import Evidence
+from ..presets.diagnosis.finding import Finding, FindingCode
+from ..presets.diagnosis.flow_view import FlowView, flow_views
+from ..presets.number_text import format_quantity, format_rate, format_share, format_time
+from .observation import Status
+from .receiver_side import find_receiver_limits
+
+_FULL: Final = 0.95  # of the rate that an interface should carry, by all of its traffic
+_EMPTY: Final = 0.5  # of the samples, or of the time: a sender that lacks data so often
+_FAR_CONFIDENCE: Final = 0.7
+_IN_FLIGHT: Final = 0.7  # of the congestion window
+# What these say is about linkgauge's own ends, or about a sender that lacks data: no limit of TCP's.
+_NOT_OBSERVED: Final[set[FindingCode]] = {
+    "at-expected",
+    "another-link",
+    "sender-starved",
+    "core-saturated",
+    "steal",
+    "cpu-quota",
+    "sessions-few",
+    "tester-limited",
+    "unexplained",
+    "no-payload",
+}
+_ON_FULL_PATH: Final[set[FindingCode]] = {"path-slow", "congestion-window", "acks-queued"}
+# A larger buffer would only make the queue longer. A slow reader delays acknowledgements, which looks like a queue.
+_WITH_FULL_QUEUE: Final[set[FindingCode]] = {"send-buffer", "window-below-bdp"}
+_OF_FAR_END: Final[set[FindingCode]] = {"receive-window", "loss", "policer", "path-slow", "pacing", "mss-small"}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The status of a connection, a sentence about it, and the findings, the strongest first."""
+
+    status: Status
+    reason: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What is known beside the evidence: the remote host, the newest reading, and the interface's traffic.
+
+    `stalled` bytes wait in the socket, and none moved for some time. `needless` segments that were sent again in
+    the last seconds had arrived: packets change their order on the way, or answers are late. With `is_idle` nothing
+    moved in these seconds, with `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the
+    rate of all traffic of the interface in this direction.
+    """
+
+    remote: str
+    info: TcpInfo
+    stalled: int = 0
+    needless: int = 0
+    is_idle: bool = False
+    has_local_peer: bool = False
+    interface: str | None = None
+    interface_bit_s: float | None = None
+
+
+def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
+    """Return the result for a connection; without evidence it was measured for too short a time."""
+    if around.stalled:
+        return _stalled(around)
+    if around.is_idle or (evidence is not None and evidence.bit_s <= 0):
+        return Judgement(Status.IDLE, "No payload moves.")
+    if evidence is None:
+        return Judgement(Status.NEW, "Measured for too short a time to tell.")
+    is_sender = evidence.direction is Direction.OUT
+    return _find_health(evidence, around) or (_judge_sender if is_sender else _judge_receiver)(evidence, around)
+
+
+def _judge_sender(evidence: Evidence, around: Circumstances) -> Judgement:
+    """Return the result of a connection that this host sends on, by the rules of a run."""
+    evidence = _without_needless(evidence, around.needless)
+    view = flow_views(evidence)[0]
+    if _lacks_data(view):
+        return _app_limited(view)
+    findings = [_adapt(view, each, around) for each in diagnose(evidence) if each.code not in _NOT_OBSERVED]
+    if evidence.expected_bit_s is None:
+        spared = _ON_FULL_PATH | _WITH_FULL_QUEUE if view.fills_queue else _ON_FULL_PATH
+        findings = [each for each in findings if each.code not in spared]
+    if findings:
+        return Judgement(Status.LIMITED, findings[0].text, tuple(findings))
+    return _path_or_unknown(view, around)
+
+
+def _find_health(evidence: Evidence, around: Circumstances) -> Judgement | None:
+    """Return the result of a connection that reaches the expected rate, or that shares an interface at its rate."""
+    expected = evidence.expected_bit_s
+    if expected is None:
+        return None
+    if evidence.is_as_expected:
+        return Judgement(
+            Status.HEALTHY, f"At the expected rate: {format_rate(evidence.bit_s)} of {format_rate(expected)}."
+        )
+    total = around.interface_bit_s
+    if around.interface is not None and total is not None and total >= _FULL * expected:
+        return Judgement(
+            Status.HEALTHY,
+            f"{around.interface} is full: {format_rate(total)} in all, {format_rate(evidence.bit_s)} of it here.",
+        )
+    return None
+
+
+def _without_needless(evidence: Evidence, needless: int) -> Evidence:
+    """Return evidence in which a segment that was sent again although it had arrived is not a loss."""
+    flow = evidence.flows[0]
+    if not needless or not flow.retransmits:
+        return evidence
+    part = max(0, flow.retransmits - needless) / flow.retransmits
+    lost = replace(
+        flow,
+        retransmits=round(part * flow.retransmits),
+        retransmitted=None if flow.retransmitted is None else part * flow.retransmitted,
+        lossy=None if flow.lossy is None else part * flow.lossy,
+    )
+    return replace(evidence, flows=(lost, *evidence.flows[1:]))
+
+
+def _lacks_data(view: FlowView) -> bool:
+    """Return whether the sending program gives TCP less than it could send."""
+    flow, budget = view.flow, view.budget
+    if flow.holds is not None and flow.holds.empty >= _EMPTY:
+        return True
+    return budget.starved >= max(budget.receiver, budget.buffer, budget.network)
+
+
+def _app_limited(view: FlowView) -> Judgement:
+    flow = view.flow
+    idle = "" if flow.busy is None else f": TCP had nothing to send for {format_share(1 - flow.busy)} of the time"
+    return Judgement(Status.APP_LIMITED, f"The sending program sets the rate{idle}.")
+
+
+def _path_or_unknown(view: FlowView, around: Circumstances) -> Judgement:
+    """Return the result of a sender that neither windows nor losses hold up."""
+    flow, in_flight = view.flow, view.in_flight_bytes
+    fills = view.has_queue or view.fills_queue or view.has_small_queue
+    fills = fills or (bool(flow.cwnd_bytes) and (in_flight or 0.0) >= _IN_FLIGHT * (flow.cwnd_bytes or 0))
+    if flow.expected_bit_s is None and fills:
+        trip = "" if flow.rtt_us is None else f", with a round trip of {format_time(flow.rtt_us)}"
+        least = "" if flow.min_rtt_us is None else f", at best {format_time(flow.min_rtt_us)}"
+        return Judgement(
+            Status.HEALTHY, f"It fills its path{trip}{least}. Give --line-rate to judge the path itself."
+        )
+    return Judgement(
+        Status.UNKNOWN,
+        f"No window, loss or queue at this end explains the rate; {_decide(around)}.",
+    )
+
+
+def _judge_receiver(evidence: Evidence, around: Circumstances) -> Judgement:
+    """Return the result of a connection that this host receives on: the sender's figures are at the far end."""
+    view = flow_views(evidence)[0]
+    findings = tuple(
+        replace(each, remedy=f"{each.remedy}; {_decide(around)}")
+        for each in find_receiver_limits(view, around.info)
+    )
+    if findings:
+        return Judgement(Status.LIMITED, findings[0].text, findings)
+    if around.has_local_peer:
+        return Judgement(
+            Status.UNKNOWN, "This end takes all that arrives. The sender, on this host, has the reason."
+        )
+    return Judgement(
+        Status.UNKNOWN,
+        "This end takes all that arrives. The sender's windows, losses and data are seen at the far end: "
+        f"linkgauge observe there shows them; {_decide(around)}.",
+    )
+
+
+def _stalled(around: Circumstances) -> Judgement:
+    info, waiting = around.info, format_quantity(around.stalled, "byte")
+    decide = _decide(around)
+    if not info.timeouts or info.probes:
+        finding = Finding(
+            "receive-window",
+            None,
+            0.85,
+            "The receiver's window is closed: its program reads nothing.",
+            f"{waiting} wait, with a window of {format_quantity(info.peer_window_bytes or 0, 'byte')}; "
+            f"{format_quantity(info.probes, 'probe')} of it had no effect",
+            f"at the remote end: see what stops its program; {decide}",
+            End.FAR,
+            1.0,
+            Direction.OUT,
+        )
+    else:
+        finding = Finding(
+            "no-payload",
+            None,
+            0.7,
+            "Nothing is acknowledged: packets or their acknowledgements are lost.",
+            f"{waiting} wait, and {format_quantity(info.timeouts, 'timeout')} followed each other; "
+            f"the last answer came {format_time(info.receive_idle_ms * 1_000)} ago",
+            f"see whether the path is up, and whether it drops large packets: linkgauge mtu; {decide}",
+            None,
+            1.0,
+            Direction.OUT,
+        )
+    return Judgement(Status.LIMITED, finding.text, (finding,))
+
+
+def _decide(around: Circumstances) -> str:
+    """Return the test that decides what one end alone cannot."""
+    return f"linkgauge check {around.remote} would decide, with linkgauge endpoint there"
+
+
+def _adapt(view: FlowView, finding: Finding, around: Circumstances) -> Finding:
+    """Return a run's finding in words for a connection that linkgauge did not make."""
+    remedy = _REMEDIES.get(finding.code, finding.remedy)
+    if finding.code in _COMMANDS:
+        remedy = _COMMANDS[finding.code](view)
+    evidence, confidence = finding.evidence, finding.confidence
+    is_far = finding.code in _OF_FAR_END or finding.end is End.FAR
+    if is_far:
+        confidence = min(confidence, _FAR_CONFIDENCE)
+        remedy = f"{remedy}; {_decide(around)}"
+    if finding.code in {"loss", "policer"}:
+        evidence += _describe_repair(around)
+    text = finding.text.replace("a link of this kind", "this host's interface")
+    return replace(finding, text=text, evidence=evidence, confidence=confidence, remedy=remedy, trial=None)
+
+
+def _describe_repair(around: Circumstances) -> str:
+    """Return what makes losses worse, or less than they seem."""
+    text = "" if around.info.sack else "; SACK (RFC 2018) is off, so that each further loss costs a round trip"
+    if around.needless:
+        text += f"; {format_quantity(around.needless, 'more segment')} sent again had arrived (RFC 2883)"
+    return text
+
+
+def _larger_buffer(view: FlowView) -> str:
+    size_bytes = remedies.round_window(2 * (view.needed_window_bytes or 0))
+    return remedies.raise_autotuning_limit(view.sender, size_bytes, is_sender=True)
+
+
+# In place of remedies that are options of a test.
+_REMEDIES: Final[dict[FindingCode, str]] = {
+    "receive-window": "at the remote end: see whether its program reads in time; ss -tm shows Recv-Q",
+    "policer": "ask for the policer's rate and burst, and send below it",
+    "congestion-window": "wait: it grows; or use several connections",
+    "timestamps-on": "nothing to do",
+}
+_COMMANDS: Final[dict[FindingCode, Callable[[FlowView], str]]] = {
+    "send-buffer": _larger_buffer,
+    "loss": lambda view: f"{remedies.show_nic_errors(view.sender)}; then check cable, optics and switch ports",
+    "path-slow": lambda view: f"{remedies.show_queue(view.sender)}; then check port speeds and shapers",
+}

@@ -1,0 +1,164 @@
+"""The observer, on real connections of this host."""
+
+import asyncio
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import pytest
+from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.observe.observation import Observation, Status
+from linkgauge.observe.observer import Observer, observe
+from linkgauge.observe.request import ObserveRequest, parse_target
+from linkgauge.presets.catalog import load_catalog
+
+from ..engine.tcp_pair import only_linux
+
+pytestmark = only_linux
+
+PAYLOAD = bytes(50_000)
+DEADLINE_S = 30.0
+
+
+@pytest.fixture
+def transfer() -> Iterator[int]:
+    """Have a program send a little again and again; yield the port of its receiver."""
+    stopped = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        receiver, _ = server.accept()
+
+    def carry() -> None:
+        while not stopped.wait(0.02):
+            client.sendall(PAYLOAD)
+            left = len(PAYLOAD)
+            while left:
+                left -= len(receiver.recv(left))
+
+    thread = threading.Thread(target=carry)
+    thread.start()
+    with client, receiver:
+        yield receiver.getsockname()[1]
+        stopped.set()
+        thread.join()
+
+
+def look(observer: Observer, observations: int = 1) -> Observation:
+    """Return the last of so many observations."""
+    deadline = time.monotonic() + DEADLINE_S
+    found: list[Observation] = []
+    while len(found) < observations and time.monotonic() < deadline:
+        observation = observer.step()
+        found += [] if observation is None else [observation]
+        time.sleep(0.1)
+    return found[-1]
+
+
+def request(text: str | None, **more: int) -> ObserveRequest:
+    """Return a request for observations of half a second."""
+    return ObserveRequest(
+        None if text is None else parse_target(text), interval_ns=SECOND_NS // 2, **{"top": 20, **more}
+    )
+
+
+def test_both_ends_of_a_transfer_on_this_host_are_shown_with_their_process(transfer: int) -> None:
+    """The sender lacks data, as the kernel's clocks tell; the receiver takes all."""
+    with closing(Observer(request(f":{transfer}"), load_catalog())) as observer:
+        observation = look(observer, 4)
+    rows = {row.direction: row for row in observation.connections}
+    assert set(rows) == {Direction.OUT, Direction.IN}
+    sender = rows[Direction.OUT]
+    assert sender.key.remote.port == transfer
+    assert sender.owner is not None
+    assert sender.owner.pid == os.getpid()
+    assert (sender.status, sender.findings) == (Status.APP_LIMITED, ())
+    assert sender.bit_s == pytest.approx(rows[Direction.IN].bit_s, rel=0.5)
+    assert sender.out.sample is not None
+    assert sender.out.sample.rtt_us is not None
+    assert (sender.expected, observation.totals.sockets) == (None, 2)
+
+
+def test_connections_within_an_interval_are_counted() -> None:
+    """No dump had them."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with closing(Observer(request(f":{port}"), load_catalog())) as observer:
+            assert observer.step() is None
+            for _ in range(5):
+                with socket.create_connection(server.getsockname()) as client, server.accept()[0]:
+                    client.sendall(PAYLOAD)
+            observation = look(observer, 2)
+            later = look(observer)
+    assert {observation.totals.short_lived, later.totals.short_lived} >= {0}
+    assert observation.connections == ()
+
+
+def test_a_target_shows_idle_connections_and_all_others_only_moving_ones(transfer: int) -> None:
+    """Who names a peer wants to see its connection, even if nothing moves."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(server.getsockname()), server.accept()[0]:
+            with closing(Observer(request(f":{port}"), load_catalog())) as observer:
+                named = look(observer, 2)
+            with closing(Observer(request(None, top=50), load_catalog())) as observer:
+                all_ = look(observer, 3)
+    assert {row.status for row in named.connections} == {Status.IDLE}
+    assert len(named.connections) == 2
+    ports = {row.key.local.port for row in all_.connections}
+    assert transfer in ports
+    assert port not in ports
+
+
+def test_a_receiver_that_has_stopped_reading_is_named() -> None:
+    """Its window is closed, and the sender's bytes wait."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(server.getsockname()) as client, server.accept()[0]:
+            client.setblocking(False)
+            with suppress(BlockingIOError):
+                while True:
+                    client.send(PAYLOAD)
+            with closing(Observer(request(f":{port}"), load_catalog())) as observer:
+                observation = look(observer, 4)
+    row = next(row for row in observation.connections if row.key.remote.port == port)
+    assert (row.status, row.findings[0].code) == (Status.LIMITED, "receive-window")
+    assert "bytes wait" in row.findings[0].evidence
+
+
+def test_observations_come_in_an_event_loop_until_they_are_closed(transfer: int) -> None:
+    """The kernel is asked in a thread."""
+
+    async def take() -> list[Observation]:
+        found: list[Observation] = []
+        async for observation in observe(request(f":{transfer}"), load_catalog()):
+            found.append(observation)
+            if len(found) == 2:
+                break
+        return found
+
+    first, second = asyncio.run(take())
+    assert second.elapsed_ns > first.elapsed_ns
+    assert first.started_utc == second.started_utc
+
+
+def test_a_udp_socket_that_drops_is_shown() -> None:
+    """Its receiver reads nothing, and its buffer is small."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+    ):
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        receiver.bind(("127.0.0.1", 0))
+        with closing(Observer(request(f":{receiver.getsockname()[1]}"), load_catalog())) as observer:
+            look(observer)
+            for _ in range(50):
+                sender.sendto(PAYLOAD[:1_000], receiver.getsockname())
+            observation = look(observer)
+    (row,) = observation.datagrams
+    assert row.dropped > 0
+    assert row.receive_queue_bytes > 0
+    assert row.owner is not None
+    assert row.owner.pid == os.getpid()

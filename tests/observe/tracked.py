@@ -1,0 +1,33 @@
+"""A made-up connection followed for some seconds, and the evidence of it."""
+
+from collections.abc import Callable
+
+from linkgauge.engine.model.events import ExpectedRate
+from linkgauge.engine.model.host_info import HostInfo, TcpSysctls
+from linkgauge.engine.model.plan import Direction
+from linkgauge.observe.connection_track import ConnectionTrack
+from linkgauge.presets.diagnosis.evidence import Evidence
+from linkgauge.presets.diagnosis.live import make_evidence
+
+from .made_sockets import INTERVAL_NS, Socket
+
+HERE = HostInfo(
+    "here", "Linux 6", 2, "linkgauge", "", tcp=TcpSysctls(tcp_rmem_max_bytes=6 << 20, tcp_wmem_max_bytes=4 << 20)
+)
+RATE = ExpectedRate(94_000_000, "computed", "a test")
+
+
+def follow(at: Callable[[int], Socket], samples: int = 12) -> ConnectionTrack:
+    """Return the track of a socket whose figures a function gives for each sample."""
+    track = ConnectionTrack(at(0).reading(), 0)
+    for number in range(1, samples + 1):
+        track.add_reading(at(number).reading(), number * INTERVAL_NS)
+    return track
+
+
+def evidence_of(
+    track: ConnectionTrack, flow: Direction = Direction.OUT, rate: ExpectedRate | None = None
+) -> Evidence:
+    """Return the evidence of one direction of a track."""
+    sums = track.flows[flow].sums()
+    return make_evidence(track.period_sums(flow, sums, HERE), rate, link=None, pass_percent=95.0, is_observed=True)

@@ -1,0 +1,116 @@
+"""`linkgauge observe` from its request to its end: tables, JSON, CSV, or a screen."""
+
+import csv
+from collections.abc import Callable, Generator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from ....engine.host.event_loop import run
+from ....engine.model.errors import OutputError, explain_os_error
+from ....observe.observation import Observation
+from ....observe.observation_json import CSV_COLUMNS, csv_row, observation_json
+from ....observe.observer import observe
+from ....observe.request import ObserveRequest
+from ....presets.catalog import Catalog
+from ...words.redaction import REDACTION
+from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
+from ..termination import PASS, SHORT, RunStopper, signal_exit_status
+from .recording import error_lines
+
+_SCREEN: Final = "...observe.observe_screen"
+
+
+@dataclass(frozen=True, slots=True)
+class ObserveJob:
+    """What is observed, for how long, and where it is written.
+
+    With `seconds` None it goes on until a signal. `min_rate_bit_s` is the lowest goodput of all matching
+    connections together that passes.
+    """
+
+    request: ObserveRequest
+    catalog: Catalog
+    seconds: float | None = None
+    as_json: bool = False
+    as_json_stream: bool = False
+    csv_file: Path | None = None
+    min_rate_bit_s: int | None = None
+    has_screen: bool = False
+
+
+def run_observe(job: ObserveJob) -> int:
+    """Observe until the time is up or a signal comes; return the exit status."""
+    if job.has_screen and find_spec(_SCREEN, __package__) is not None:
+        screen = import_module(_SCREEN, __package__)
+        status: int = screen.run_observe_screen(job.request, job.catalog)
+        return status
+    write_in_background()
+    with error_lines(as_json_stream=job.as_json_stream), _csv_rows(job.csv_file) as write_rows:
+        return run(_observe(job, write_rows))
+
+
+async def _observe(job: ObserveJob, write_rows: Callable[[Observation], None]) -> int:
+    stopper = RunStopper()
+    last: Observation | None = None
+    best_bit_s = 0.0
+    with stopper.in_force():
+        async with aclosing(observe(job.request, job.catalog)) as observations:
+            async for last in observations:
+                best_bit_s = max(best_bit_s, last.totals.out_bit_s, last.totals.in_bit_s)
+                write_rows(last)
+                is_last = job.seconds is not None and last.elapsed_ns >= (job.seconds - 0.2) * 1e9
+                if not job.as_json:
+                    _print(job, last)
+                if is_last:
+                    break
+    if job.as_json and last is not None:
+        emit_json(observation_json(last))
+    if stopper.first is not None:
+        return signal_exit_status(stopper.first)
+    if last is not None and job.request.target is not None and not last.totals.sockets:
+        print_stderr(f"no connection matches {REDACTION.text(job.request.target.text)}")
+    is_slow = job.min_rate_bit_s is not None and best_bit_s < job.min_rate_bit_s
+    return SHORT if is_slow else PASS
+
+
+def _print(job: ObserveJob, observation: Observation) -> None:
+    if job.as_json_stream:
+        emit_json_line(observation_json(observation))
+        return
+    from ..render.observed_table import observation_parts
+
+    _learn_names(observation)
+    emit_rich(*observation_parts(observation), is_wide=True)
+    if job.seconds is None or observation.elapsed_ns < (job.seconds - 0.2) * 1e9:
+        emit_rich("")
+
+
+def _learn_names(observation: Observation) -> None:
+    """Note the users, for stand-ins; addresses are found in any text."""
+    for each in (*observation.connections, *observation.datagrams):
+        REDACTION.learn_user(each.user)
+
+
+@contextmanager
+def _csv_rows(path: Path | None) -> Generator[Callable[[Observation], None]]:
+    """Yield a function that adds an observation's rows to a file (RFC 4180), if there is one."""
+    if path is None:
+        yield lambda _observation: None
+        return
+    try:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream, lineterminator="\r\n")
+            writer.writerow(CSV_COLUMNS)
+
+            def write(observation: Observation) -> None:
+                rows = (csv_row(observation, each) for each in observation.connections)
+                writer.writerows([map(REDACTION.text, row) for row in rows])
+                stream.flush()
+
+            yield write
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {explain_os_error(error)}") from error
