@@ -60,7 +60,7 @@ def test_what_the_senders_queue_drops_is_the_senders_loss(
 ) -> None:
     """Sent as fast as the kernel takes it, into a line of 100 Mb/s; the rate that is named loses none there."""
     options = ("--direction", direction, "--datagram", size)
-    before = run(lab.near_end_command([]), lab.peer, *options, "--rate", "max")
+    before = run(lab.near_end_command([]), lab.peer, *options, "--rate", "flood")
     udp, finding = before["measured"][direction]["udp"], before["why"][0]
     assert udp["lost_at"][end] >= 0.9 * udp["lost"] > 0  # both ends measure alike but for an edge
     assert (finding["code"], finding["end"]) == ("send-queue-full", end), before["why"]

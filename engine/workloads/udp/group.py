@@ -1,9 +1,9 @@
 """A group of payload datagrams of one size, whose headers are written all at once.
 
 The kernel cuts a group into its datagrams (UDP_SEGMENT, udp(7)), so that one system call sends up to 64 of them.
-The numbers of a group are written as one strided copy into its memory, and of most groups only their lowest 16 bits,
-out of a table: with the stamps 1.1 µs for 46 datagrams of 1,400 bytes. Whole numbers that are made anew take 2.8, and
-a struct.pack_into for each datagram 3.4. Sizes that are not a multiple of 8 need the latter.
+The numbers of a group are written as one strided copy into its memory, and of most groups only their lowest 16
+bits, out of a table: with the stamps 1.1 µs for 46 datagrams of 1,400 bytes. Whole numbers that are made anew take
+2.8, and a struct.pack_into for each datagram 3.4. Sizes that are not a multiple of 8 need the latter.
 """
 
 import os
