@@ -30,6 +30,7 @@ _RECEIVE_TIMEOUT_S: Final = 0.1  # then the thread looks whether it is to end
 _TIMESPEC: Final = struct.Struct("@qq")
 _INT: Final = struct.Struct("@i")
 _PROMPT_INTERVAL_S: Final = 0.01
+_RECENT_NS: Final = 8_000_000
 _REPORTS_IN_BUFFER: Final = 4
 _PACKET_OVERHEAD_BITS: Final = 10  # a packet takes a KiB and more besides its payload
 _NEVER: Final = 1 << 63
@@ -64,7 +65,7 @@ class DatagramReceiver(DatagramSession):
         self._packets = 0  # as the kernel counts them: a group is one
         self._newest_stamp_ns = self._newest_received_ns = 0
         self._delay_sum_ns = self._delay_count = 0
-        self._serial = 0
+        self._serial = self._reported_ns = 0
         self._gaps = self._gap_longest = 0
         self._drops_at_start = socket_options.read_socket_drops(sock)
         self._receive_buffer_bytes = 0
@@ -234,6 +235,8 @@ class DatagramReceiver(DatagramSession):
             return
         follows = self._settings.follows_receiver
         self._loop.call_later(_PROMPT_INTERVAL_S if follows else FEEDBACK_INTERVAL_S, self._send_feedback)
+        if follows and time.monotonic_ns() - self._reported_ns < _RECENT_NS:
+            return  # the thread has just reported
         try:
             self._report()
         except OSError as error:
@@ -247,7 +250,7 @@ class DatagramReceiver(DatagramSession):
                 self._sock.send(self._keys.encode_feedback(feedback), NO_WAIT)
 
     def _make_feedback(self) -> Feedback:
-        now_ns = time.monotonic_ns()
+        self._reported_ns = now_ns = time.monotonic_ns()
         self._serial += 1
         delays, count = self._delay_sum_ns, self._delay_count
         self._delay_sum_ns = self._delay_count = 0
