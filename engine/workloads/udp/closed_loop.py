@@ -194,7 +194,9 @@ class ClosedLoop:
     def _rise(self, span_ns: int, sent_bit_s: float, rate_bit_s: int, now_ns: int) -> None:
         if self._is_ramp:
             self._is_ramp = sent_bit_s * _RAMP_LEAD > rate_bit_s
-            self._set_rate(2 * rate_bit_s if self._is_ramp else self._most_bit_s, now_ns)
+            # Without a window the rate alone keeps a receiver from losses.
+            free_bit_s = self._most_bit_s if self._buffer_bytes else sent_bit_s
+            self._set_rate(2 * rate_bit_s if self._is_ramp else free_bit_s, now_ns)
         else:
             self._hold_ns += span_ns
             if self._hold_ns >= _HOLD_NS:
