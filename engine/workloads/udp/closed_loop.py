@@ -43,6 +43,7 @@ _MAX_CLIMB: Final = 0.1
 _CLIMB_LEAD: Final = 2  # a busy host sends less than its rate
 _RAMP_LEAD: Final = 8  # a sender that sends less than an eighth of its rate is not held by it, even on a busy host
 _MIN_WINDOW: Final = 16
+_MAX_PARTS: Final = 64
 _STUCK_NS: Final = 100_000_000
 _PACKET_OVERHEAD_BYTES: Final = 1_024  # of a datagram in the kernel's memory (SKB_TRUESIZE, linux/skbuff.h)
 
@@ -69,6 +70,7 @@ class ClosedLoop:
         self.rate_bit_s: int | None = self._bounded(START_BIT_S)
         self.acknowledged = 0
         self._window_part = 1
+        self._narrowed_at = 0  # the drops of what was sent before belong to one window
         self._buffer_bytes = 0
         self._last: Feedback | None = None
         self._moved_ns = now_ns
@@ -106,8 +108,8 @@ class ClosedLoop:
         if last is None:
             return
         dropped = max(0, feedback.socket_dropped - last.socket_dropped)
-        if dropped and self._buffer_bytes:
-            self._window_part = min(64, self._window_part * 2)
+        if dropped and self._buffer_bytes and self.acknowledged >= self._narrowed_at:
+            self._window_part, self._narrowed_at = min(_MAX_PARTS, self._window_part * 2), sent
         if feedback.echo_ns < self._since_ns:  # of datagrams at another rate
             self._begin_trial(now_ns)
             return
@@ -137,7 +139,7 @@ class ClosedLoop:
         advanced = min(sent, feedback.advanced)
         if advanced > self.acknowledged:
             self.acknowledged, self._moved_ns = advanced, now_ns
-        elif sent == self.acknowledged:
+        elif sent == self.acknowledged or feedback.has_unread:
             self._moved_ns = now_ns
         elif now_ns - self._moved_ns > _STUCK_NS + 2 * rtt_ns:
             self.acknowledged, self._moved_ns = sent, now_ns

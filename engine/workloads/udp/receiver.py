@@ -266,4 +266,5 @@ class DatagramReceiver(DatagramSession):
             socket_dropped=self._socket_dropped() or 0,
             delay_ns=delays // count if count else 0,
             buffer_bytes=self._receive_buffer_bytes if self._settings.follows_receiver else 0,
+            has_unread=self._settings.follows_receiver and socket_options.has_unread(self._sock),
         )

@@ -80,7 +80,9 @@ def test_no_more_is_in_flight_than_the_receiver_has_room_for() -> None:
         assert loop.window == window
         loop.take(Feedback(2, 0, 0, 2, 100, 100, 0, 7, 0, BUFFER_BYTES), 0, 10**6, 2)
         assert loop.window == window // 2
-        loop.take(Feedback(3, 0, 0, 3, 100, 100, 0, 7, 0, 1_024), 0, 10**6, 3)
+        loop.take(Feedback(3, 0, 0, 3, 200, 200, 0, 9, 0, BUFFER_BYTES), 0, 10**6, 3)
+        assert loop.window == window // 2  # of the same datagrams
+        loop.take(Feedback(4, 0, 0, 4, 200, 200, 0, 9, 0, 1_024), 0, 10**6, 4)
         assert loop.window == max(16, 2 * group)
 
 
@@ -90,6 +92,15 @@ def test_datagrams_that_never_come_do_not_fill_the_window_for_ever() -> None:
     for serial in range(1, 40):
         loop.take(Feedback(serial, 0, 0, serial, 50, 50, 0, 0, 0, BUFFER_BYTES), 0, 5_000, serial * 10_000_000)
     assert loop.acknowledged == 5_000
+
+
+def test_datagrams_that_wait_in_the_receivers_socket_are_still_in_flight() -> None:
+    """Its process may have no core for long; more would find no room."""
+    loop = ClosedLoop(1_400, 40, None, 0)
+    for serial in range(1, 100):
+        unread = Feedback(serial, 0, 0, serial, 50, 50, 0, 0, 0, BUFFER_BYTES, has_unread=True)
+        loop.take(unread, 0, 5_000, serial * 10_000_000)
+    assert loop.acknowledged == 50
 
 
 def test_impossible_reports_neither_stop_the_sender_nor_exceed_its_limit() -> None:
