@@ -62,7 +62,7 @@ def choose_rate(
     """
     if isinstance(rate, int):
         return settings.with_changes(rate_bit_s=rate), ""
-    if rate in {"max", "flood"}:
+    if rate == "max" or rate == "flood":  # noqa: PLR1714 - a set does not narrow the type
         return settings.with_changes(rate_bit_s=rate), ""
     expected = expected_rate_bit_s(settings, find)
     if rate == "search":
