@@ -104,6 +104,11 @@ def _lossless(name: str, title: str, place: Place) -> Case:
     )
 
 
+def _unlimited(name: str, title: str, size: tuple[str, ...], peer: Entry) -> Case:
+    """Compare the datagrams that arrive of senders without a limit, whatever is lost."""
+    return Case(name, title, linkgauge_udp(*size), (Against(peer, _EQUAL),), most_rounds=3)
+
+
 def _small(name: str, title: str, place: Place) -> Case:
     """Compare the datagrams of 64 bytes that arrive in a second, of senders without a limit."""
     ours = linkgauge_udp("--datagram", "64", place=place, unit=DATAGRAMS)
@@ -225,6 +230,13 @@ CASES = (
     _as_server("iperf3-client-4-in", "a client of iperf3 that receives 4 streams", "-P", "4", "-R"),
     _as_servers("iperf3-clients", f"{_CLIENTS} clients of iperf3 at once, to one endpoint and to a server each"),
     _as_servers("iperf3-clients-in", f"{_CLIENTS} clients of iperf3 at once that receive", "-R"),
+    _unlimited("udp-as-it-comes", "datagrams without a limit, every tool as it comes", (), iperf3_udp()),
+    _unlimited(
+        "udp-1400-unlimited",
+        "datagrams of 1400 bytes without a limit, whatever is lost",
+        ("--datagram", "1400"),
+        iperf3_udp("-l", "1400", "--gsro"),
+    ),
     _lossless("udp-1400", "datagrams of 1400 bytes, the highest rate that loses at most 1 %", LOOPBACK),
     _lossless(
         "udp-1400-veth",

@@ -1,4 +1,4 @@
-"""The rate that a UDP test sends at: a number, the preset's expected rate, no limit, or the start of a search.
+"""The rate that a UDP test sends at: a number, the preset's expected rate, the receiver's, none, or a search's.
 
 Pure. A stream adapts to the path. Datagrams need a rate, and a rate that is too high floods the link.
 """
@@ -14,9 +14,9 @@ from .number_text import format_rate
 if TYPE_CHECKING:  # the command line reads rates before it needs events
     from ..engine.model.events import Expectation
 
-RateWord = Literal["expected", "search", "max"]
+RateWord = Literal["expected", "search", "max", "flood"]
 SendingRate = int | RateWord
-RATE_WORDS: Final[tuple[RateWord, ...]] = ("expected", "search", "max")
+RATE_WORDS: Final[tuple[RateWord, ...]] = ("expected", "search", "max", "flood")
 DEFAULT_RATE_BIT_S: Final = 10_000_000
 _SEARCH_SHARE: Final = 5  # a search starts at a fifth of the expected rate; obudpst advises 10 to 20 %
 
@@ -30,10 +30,10 @@ def expected_rate_bit_s(settings: Settings, find: FindExpectation) -> int | None
     Two directions send at one rate: the lower of their two, or half of the total if only that is known. Datagrams
     of a low rate are small, and a line carries less of their payload.
     """
-    rate = _lowest_rate(replace(settings, rate_bit_s=None, searches_rate=False), find)
+    rate = _lowest_rate(settings.with_changes(rate_bit_s="max"), find)
     if rate is None or rate < MIN_RATE_BIT_S:
         return rate
-    return _lowest_rate(replace(settings, rate_bit_s=rate, searches_rate=False), find)
+    return _lowest_rate(settings.with_changes(rate_bit_s=rate), find)
 
 
 def _lowest_rate(settings: Settings, find: FindExpectation) -> int | None:
@@ -61,18 +61,18 @@ def choose_rate(
         PlanError: for `expected` without an expected rate, and for a search in several sessions.
     """
     if isinstance(rate, int):
-        return replace(settings, rate_bit_s=rate, searches_rate=False), ""
-    if rate == "max":
-        return replace(settings, rate_bit_s=None, searches_rate=False), ""
+        return settings.with_changes(rate_bit_s=rate), ""
+    if rate == "max" or rate == "flood":  # noqa: PLR1714 - a set does not narrow the type
+        return settings.with_changes(rate_bit_s=rate), ""
     expected = expected_rate_bit_s(settings, find)
     if rate == "search":
         start = DEFAULT_RATE_BIT_S if expected is None else max(expected // _SEARCH_SHARE, 1_000)
-        return replace(settings, rate_bit_s=start, searches_rate=True), ""
+        return replace(settings, rate_bit_s=start, searches_rate=True, floods=False), ""
     if expected is not None:
         notice = f"sending {format_rate(expected)}, the expected UDP payload of {preset_id or 'the link'}"
-        return replace(settings, rate_bit_s=expected, searches_rate=False), notice
+        return settings.with_changes(rate_bit_s=expected), notice
     if rate == "expected":
         allowed = "no UDP rate is known for this link: give a rate such as 100M, or a preset that has one"
         raise PlanError("rate", "expected", allowed)
     notice = f"sending {format_rate(DEFAULT_RATE_BIT_S)}, since no UDP rate is expected; --rate gives another"
-    return replace(settings, rate_bit_s=DEFAULT_RATE_BIT_S, searches_rate=False), notice
+    return settings.with_changes(rate_bit_s=DEFAULT_RATE_BIT_S), notice

@@ -57,7 +57,7 @@ class DatagramLimits:
             raise LimitReached(text, "udp_packets_s", limits.udp_packets_s)
 
     def cap(self, settings: Settings) -> Settings:
-        """Return the settings for senders of this end, with a rate, or the end of a search, within the limits."""
+        """Return the settings for senders of this end, with a rate, or the highest rate, within the limits."""
         limits = self._limits
         most_bit_s = [
             *([limits.udp_rate_bit_s] if limits.udp_rate_bit_s < _FREE_BIT_S else []),
@@ -69,7 +69,9 @@ class DatagramLimits:
         def bound(bit_s: int | None) -> int:
             return max(MIN_RATE_BIT_S, min([*most_bit_s, *([] if bit_s is None else [bit_s])]))
 
-        capped = replace(settings, rate_bit_s=bound(settings.rate_bit_s))
+        if settings.follows_receiver:
+            return replace(settings, search_max_bit_s=bound(settings.search_max_bit_s))
+        capped = replace(settings, rate_bit_s=bound(settings.rate_bit_s), floods=False)
         return (
             replace(capped, search_max_bit_s=bound(settings.search_max_bit_s)) if settings.searches_rate else capped
         )

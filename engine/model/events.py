@@ -197,6 +197,10 @@ class WarningText(StrEnum):
         "window: the {end} kernel grants {granted} of the requested {requested} as {buffer} buffer; "
         "on Linux raise its limit there: sysctl -w {limit}={value}"
     )
+    SENDS_REGARDLESS = (
+        "rate max: the remote end's version sends as fast as it can and reports seldom, so that its datagrams or "
+        "those that it receives may be lost in sockets; update linkgauge there"
+    )
     MODE_DENIED = (
         "mode {mode}: the {end} system does not allow it to this process, as in some containers; payload is copied "
         "there instead"

@@ -15,7 +15,8 @@ _READS_OTHERS: Final = " (others)"
 _READS_WAITS: Final = " (waits)"
 _READS_BUFFERS: Final = " (buffers)"
 _READS_BUSY: Final = " (busy)"
-READS: Final = _READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS
+_READS_FLOODS: Final = " (floods)"
+READS: Final = _READS_FLOODS + _READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS
 """The end of this version's software name: the keys that it decodes. To versions without them they are errors.
 
 Those that know the waits alone look for them at the very end.
@@ -116,6 +117,11 @@ class HostInfo:
     @property
     def reads_busy(self) -> bool:
         """Whether this end decodes a refusal that says when the endpoint is free."""
+        return self.software.endswith(_READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS)
+
+    @property
+    def reads_floods(self) -> bool:
+        """Whether this end decodes `Settings.floods`, and its senders without a rate follow their receivers."""
         return self.software.endswith(READS)
 
     @property
@@ -132,7 +138,7 @@ class HostInfo:
     def program(self) -> str:
         """The name and version of the software, for the user."""
         name = self.software
-        for mark in (_READS_WAITS, _READS_OTHERS, _READS_BUFFERS, _READS_BUSY):
+        for mark in (_READS_WAITS, _READS_OTHERS, _READS_BUFFERS, _READS_BUSY, _READS_FLOODS):
             name = name.removesuffix(mark)
         return name
 

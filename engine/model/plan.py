@@ -158,9 +158,9 @@ class Settings:
     AIX tables count them (Table 2, note 1). `window_bytes` None leaves the buffers to the kernel.
 
     The others are for datagrams. `rate_bit_s` is the UDP payload that the sessions of a direction send together;
-    None means as fast as they can. With `searches_rate` a search for the capacity starts at it (RFC 9097), and
-    stays below `search_max_bit_s`. `datagram_bytes` is the UDP payload of a datagram; None fills the path's
-    MTU.
+    None means as fast as the receiver takes it, and with `floods` as fast as they can. With `searches_rate` a
+    search for the capacity starts at it (RFC 9097). Neither goes above `search_max_bit_s`. `datagram_bytes` is the
+    UDP payload of a datagram; None fills the path's MTU.
     """
 
     direction: Direction = Direction.OUT
@@ -170,6 +170,7 @@ class Settings:
     datagram_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     searches_rate: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     search_max_bit_s: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    floods: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -187,6 +188,13 @@ class Settings:
             raise PlanError("datagram", datagram, remedy)
         if self.searches_rate and (self.sessions > 1 or self.rate_bit_s is None):
             raise PlanError("rate", "search", "a search has one session and a rate to start at; give --sessions 1")
+        if self.floods and self.rate_bit_s is not None:
+            raise PlanError("rate", self.rate_bit_s, "a flood has no rate; give flood or a number")
+
+    @property
+    def follows_receiver(self) -> bool:
+        """Whether datagrams are sent as fast as their receiver takes them."""
+        return self.rate_bit_s is None and not self.floods
 
     @property
     def connections(self) -> int:
@@ -209,13 +217,13 @@ class Settings:
         direction: Direction | None = None,
         sessions: int | None = None,
         window_bytes: int | Literal["auto"] | None = None,
-        rate_bit_s: int | Literal["max"] | None = None,
+        rate_bit_s: int | Literal["max", "flood"] | None = None,
         datagram_bytes: int | Literal["auto"] | None = None,
     ) -> Self:
         """Return these settings with the changes that are not None.
 
-        Window and datagram `"auto"` leave the size to the kernel, rate `"max"` removes the rate. A new rate ends a
-        search.
+        Window and datagram `"auto"` leave the size to the kernel, rate `"max"` and `"flood"` remove the rate. A new
+        rate ends a search.
         """
         window = self.window_bytes if window_bytes is None else window_bytes
         rate = self.rate_bit_s if rate_bit_s is None else rate_bit_s
@@ -225,7 +233,8 @@ class Settings:
             direction=self.direction if direction is None else direction,
             sessions=self.sessions if sessions is None else sessions,
             window_bytes=None if window == "auto" else window,
-            rate_bit_s=None if rate == "max" else rate,
+            rate_bit_s=None if isinstance(rate, str) else rate,
+            floods=self.floods if rate_bit_s is None else rate == "flood",
             datagram_bytes=None if datagram == "auto" else datagram,
             searches_rate=self.searches_rate and rate_bit_s is None,
         )

@@ -95,7 +95,12 @@ async def open_run(
         # ended already, `prepare` raises its error.
         # The port is the near end's, and each host chooses its mode.
         far_mode = plan.mode or (mode if are_same_host(ends.near, ends.far) else None)
-        control.try_send(Open(replace(plan, client_port=None, mode=far_mode)))
+        far_plan = replace(plan, client_port=None, mode=far_mode)
+        if not ends.far.reads_floods:  # it sends and receives no other way
+            far_plan = replace(far_plan, settings=replace(plan.settings, floods=False))
+            if plan.workload.is_datagram and plan.settings.follows_receiver:
+                run.warn(WarningText.SENDS_REGARDLESS.value)
+        control.try_send(Open(far_plan))
         async with conduct(run):
             yield run
 
@@ -148,11 +153,16 @@ class EndpointRun(Run):
             has_probe=plan.probe,
             has_further_probes=plan.responsiveness is not None,
             first_port=plan.client_port,
+            reads_floods=ends.far.reads_floods,
         )
         self._sessions = self._opener
         self._goal = RunGoal(plan, self.pool.counters)
         self._load_phases: LoadPhases | None = None
         self._checks = 0
+
+    def warn(self, text: str) -> None:
+        """Emit a warning."""
+        self._events.warn(text)
 
     def change_settings(self, settings: Settings) -> None:
         """Change direction, sessions or window during the run. A new window reopens the sessions.

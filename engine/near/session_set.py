@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import os
+from dataclasses import replace
 from typing import Final
 
 from ..control.connection import ControlConnection
@@ -84,9 +85,11 @@ class NearSessions(SessionSet):
         has_probe: bool = False,
         has_further_probes: bool = False,
         first_port: int | None = None,
+        reads_floods: bool = True,
     ) -> None:
         super().__init__()
         self._pool = pool
+        self._reads_floods = reads_floods
         self._has_probe = has_probe
         self._has_further_probes = has_further_probes
         self._first_port = first_port
@@ -133,7 +136,9 @@ class NearSessions(SessionSet):
             _log.debug("generation %d: %d sessions remain", self._generation, len(self._generations))
             change = Change(settings, self._generation, self._oldest_generation)
             self._pool.change_settings(change)
-            self._control.try_send(change)
+            self._control.try_send(
+                replace(change, settings=settings if self._reads_floods else replace(settings, floods=False))
+            )
             await self._open_missing()
 
     async def _open_missing(self) -> None:

@@ -21,7 +21,8 @@ FEEDBACK_KIND: Final = b"F"
 MAX_NUMBER: Final = 2**62 - 1
 PAYLOAD_HEADER: Final = struct.Struct("<QQQ")  # number, send stamp, cookie
 FEEDBACK_INTERVAL_S: Final = 0.05  # RFC 9097: 50 ms trials
-_FEEDBACK: Final = struct.Struct("<8sc7x9Q")
+# Earlier versions leave the bytes of the flag and of the buffer's size at 0, and do not read them.
+_FEEDBACK: Final = struct.Struct("<8sc?2xI9Q")
 _CODE_BYTES: Final = 16
 FEEDBACK_BYTES: Final = _FEEDBACK.size + _CODE_BYTES
 
@@ -32,7 +33,9 @@ class Feedback:
 
     `echo_ns` is the send stamp of the newest payload datagram, which came `hold_ns` before `sent_ns`, the stamp of
     this feedback. `serial` rises by one. `advanced` to `socket_dropped` are the counters of the receiver so far.
-    `delay_ns` is the mean delay since the last feedback above the shortest one.
+    `delay_ns` is the mean delay since the last feedback above the shortest one. `buffer_bytes` is the receiver's
+    buffer in whole KiB, for a sender that fills it and no more; 0 from one that reports every 50 ms only.
+    With `has_unread` datagrams wait in it.
     """
 
     serial: int
@@ -44,6 +47,8 @@ class Feedback:
     received_bytes: int
     socket_dropped: int
     delay_ns: int
+    buffer_bytes: int = 0
+    has_unread: bool = False
 
 
 class DatagramKeys:
@@ -57,7 +62,9 @@ class DatagramKeys:
 
     def encode_feedback(self, feedback: Feedback) -> bytes:
         """Return the datagram of a feedback."""
-        body = _FEEDBACK.pack(CONTROL_MAGIC, FEEDBACK_KIND, *astuple(feedback))
+        *values, buffer_bytes, has_unread = astuple(feedback)
+        buffer_kib = min(buffer_bytes >> 10, 0xFFFFFFFF)
+        body = _FEEDBACK.pack(CONTROL_MAGIC, FEEDBACK_KIND, has_unread, buffer_kib, *values)
         return body + hmac.digest(self._feedback_key, body, "sha256")[:_CODE_BYTES]
 
     def decode_feedback(self, data: bytes) -> Feedback:
@@ -67,10 +74,10 @@ class DatagramKeys:
             hmac.digest(self._feedback_key, body, "sha256")[:_CODE_BYTES], code
         ):
             raise RemoteProtocolError("a datagram that is not feedback of this session")
-        magic, kind, *values = _FEEDBACK.unpack(body)
+        magic, kind, has_unread, buffer_kib, *values = _FEEDBACK.unpack(body)
         if (magic, kind) != (CONTROL_MAGIC, FEEDBACK_KIND) or max(values) > MAX_NUMBER:
             raise RemoteProtocolError("a feedback with impossible values")
-        return Feedback(*values)
+        return Feedback(*values, buffer_bytes=buffer_kib << 10, has_unread=has_unread)
 
 
 def is_control_datagram(data: bytes | bytearray | memoryview) -> bool:

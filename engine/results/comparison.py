@@ -131,7 +131,7 @@ def compare(first: Summary, second: Summary) -> Comparison:
 def changed_fields(first: Plan, second: Plan) -> tuple[str, ...]:
     """Return the fields in which two plans and their settings differ, the most commonly changed first."""
     changed = [name for name in _SETTINGS_FIELDS if getattr(first.settings, name) != getattr(second.settings, name)]
-    rates = [(plan.settings.rate_bit_s, plan.settings.searches_rate) for plan in (first, second)]
+    rates = [(each.rate_bit_s, each.searches_rate, each.floods) for each in (first.settings, second.settings)]
     if rates[0] != rates[1]:
         changed.append("sending_rate")
     changed += [name for name in _PLAN_FIELDS if getattr(first, name) != getattr(second, name)]

@@ -49,7 +49,8 @@ class SettingsFigures:
     @classmethod
     def of(cls, settings: Settings, workload: Workload) -> Self:
         """Return the settings of a run of this workload."""
-        word = "search" if settings.searches_rate else "max" if settings.rate_bit_s is None else "fixed"
+        unlimited = "flood" if settings.floods else "max"
+        word = "search" if settings.searches_rate else unlimited if settings.rate_bit_s is None else "fixed"
         return figures_of(cls, settings, rate=word if workload.is_datagram else None)
 
 

@@ -60,7 +60,7 @@ def test_what_the_senders_queue_drops_is_the_senders_loss(
 ) -> None:
     """Sent as fast as the kernel takes it, into a line of 100 Mb/s; the rate that is named loses none there."""
     options = ("--direction", direction, "--datagram", size)
-    before = run(lab.near_end_command([]), lab.peer, *options, "--rate", "max")
+    before = run(lab.near_end_command([]), lab.peer, *options, "--rate", "flood")
     udp, finding = before["measured"][direction]["udp"], before["why"][0]
     assert udp["lost_at"][end] >= 0.9 * udp["lost"] > 0  # both ends measure alike but for an edge
     assert (finding["code"], finding["end"]) == ("send-queue-full", end), before["why"]
@@ -69,3 +69,16 @@ def test_what_the_senders_queue_drops_is_the_senders_loss(
     after = run(lab.near_end_command([]), lab.peer, *options, "--rate", rate[1])
     assert after["measured"][direction]["udp"]["lost_at"][end] == 0
     assert "send-queue-full" not in {each["code"] for each in after["why"]}
+
+
+@pytest.mark.parametrize("options", [("--direction", "duplex"), ("--sessions", 4)])
+def test_the_receivers_rate_is_about_the_links_and_loses_next_to_nothing(
+    lab: Lab, options: Sequence[object]
+) -> None:
+    """A sender without a rate learns of a line of 100 Mb/s, each way and in several sessions."""
+    result = run(lab.near_end_command([]), lab.peer, *options, "--rate", "max", "--seconds", 4, "--warmup", 1)
+    assert result["plan"]["rate"] == "max"
+    for measured in (result["measured"][flow] for flow in ("out", "in")):
+        if measured is not None and measured["mbit_s"]:
+            assert measured["mbit_s"] > 30  # of 97; a busy machine loses time
+            assert measured["udp"]["lost_percent"] <= 1

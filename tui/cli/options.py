@@ -162,9 +162,9 @@ class PlanOptions:
     window: str = setting_option("window", TEST)
     rate: str | None = option(
         TEST,
-        "Limit each direction to this rate, over all sessions: 100M, 2.5G; with udp also expected, search or max.",
+        "Limit each direction to this rate, over all sessions: 100M; with udp also expected, search, max or flood.",
         "-b",
-        brief="Limit the rate: 100M; udp also search or max.",
+        brief="Limit the rate: 100M; udp also search, max.",
         metavar="RATE",
         shown="no limit; with udp the expected rate, else 10M",
     )

@@ -312,7 +312,7 @@ def _datagram_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str,
     if settings.searches_rate:
         rate = "search" if detail is not _Detail.ALL else numbers.sending_rate(settings)
     elif settings.rate_bit_s is None:
-        rate = "max"
+        rate = "flood" if settings.floods else "max"
     else:
         rate = numbers.rate(settings.rate_bit_s)
     is_expected = settings.rate_bit_s is not None and settings.rate_bit_s == view.expected_sending_bit_s

@@ -120,7 +120,7 @@ ACTIONS: Final = (
     ),
     Action(
         "faster", ("k",), "rate", "Higher rate of datagrams",
-        "Higher rate of datagrams, by the same steps; max is no limit.",
+        "Higher rate of datagrams, by the same steps; max is as fast as the receiver takes it.",
         "Settings of the test", in_footer=False,
     ),
     Action(

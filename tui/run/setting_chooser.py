@@ -62,7 +62,7 @@ def setting_choices(
 
 
 def _rate_text(bit_s: int | None) -> str:
-    return "max: no limit" if bit_s is None else numbers.rate(bit_s)
+    return "max: as fast as the receiver takes it" if bit_s is None else numbers.rate(bit_s)
 
 
 def _choices(

@@ -305,9 +305,9 @@ def sessions(value: int) -> str:
 
 
 def sending_rate(value: Settings) -> str:
-    """Return the rate of a direction's datagrams: `100 Mb/s`, `no rate limit`, `search from 20 Mb/s`."""
+    """Return the rate of a direction's datagrams: `100 Mb/s`, `search from 20 Mb/s`, or its limit in words."""
     if value.rate_bit_s is None:
-        return "no rate limit"
+        return "as fast as this host sends" if value.floods else "as fast as the receiver takes it"
     return f"search from {rate(value.rate_bit_s)}" if value.searches_rate else rate(value.rate_bit_s)
 
 
@@ -340,7 +340,8 @@ def settings_change(before: Settings, after: Settings) -> str:
         words.append(sessions(after.sessions))
     if before.window_bytes != after.window_bytes:
         words.append(f"window{NBSP}{window(after.window_bytes)}")
-    if (before.rate_bit_s, before.searches_rate) != (after.rate_bit_s, after.searches_rate):
+    rates = [(each.rate_bit_s, each.searches_rate, each.floods) for each in (before, after)]
+    if rates[0] != rates[1]:
         words.append(sending_rate(after))
     if before.datagram_bytes != after.datagram_bytes:
         words.append(datagrams(after.datagram_bytes))

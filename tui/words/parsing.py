@@ -123,7 +123,7 @@ def _bit_s(text: str, field: str, allowed: str = _RATE_REMEDY) -> int:
 
 
 def sending_rate(text: str) -> SendingRate:
-    """Parse the rate that datagrams are sent at: `100M`, `expected`, `search`, or `max` for no limit."""
+    """Parse the rate that datagrams are sent at: `100M`, or a word of RATE_WORDS."""
     word = text.strip().lower()
     for name in RATE_WORDS:
         if word == name:

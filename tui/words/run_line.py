@@ -220,6 +220,7 @@ def _settings(period: ListedSettings) -> Settings:
         None if period.rate_mbit_s is None else round(period.rate_mbit_s * 1e6),
         period.datagram_bytes,
         searches_rate=period.rate == "search",
+        floods=period.rate == "flood",
     )
 
 

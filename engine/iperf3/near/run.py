@@ -91,6 +91,8 @@ async def open_iperf3_run(
     if problem is not None:
         raise problem
     whole_plan = with_whole_blocks(with_whole_warmup(plan))
+    if plan.workload.is_datagram and plan.settings.follows_receiver:  # nothing that comes back could be followed
+        whole_plan = replace(whole_plan, settings=replace(plan.settings, floods=True))
     async with ForkServerLease(), connect_client(peer, plan.socket, partial(check_binding, plan)) as (client, ends):
         whole_plan = with_datagram_size(whole_plan, client)
         run = Iperf3Run(whole_plan, peer, client, ends, expectation_for, mode)

@@ -108,6 +108,7 @@ def plan_of(parameters: TestParameters) -> Plan:
         window_bytes=None if is_udp or window is None else max(MIN_WINDOW_BYTES, window),
         rate_bit_s=rate if is_udp else None,
         datagram_bytes=parameters.block_bytes if is_udp else None,
+        floods=is_udp and rate is None,  # nothing comes back that a sender could follow
     )
     try:
         return Plan(

@@ -24,6 +24,8 @@ _MASK: Final = (1 << 32) - 1
 class Iperf3Sender(DatagramSender):
     """Sends datagrams with iperf3's header at the rate of the settings; a port that is closed ends it (ICMP)."""
 
+    _has_feedback = False
+
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
         self._has_64bit_counters = context.has_64bit_counters
         super().__init__(sock, context, resources)

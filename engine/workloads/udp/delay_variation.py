@@ -44,10 +44,15 @@ class Jitter:
         if self._delay_ns is None:
             self._delay_ns = delay_ns
             return
-        difference_ns = min(_MAX_DIFFERENCE_NS, abs(delay_ns - self._delay_ns))
+        difference_ns = delay_ns - self._delay_ns
+        if difference_ns < 0:
+            difference_ns = -difference_ns
+        if difference_ns > _MAX_DIFFERENCE_NS:  # noqa: PLR1730 - min() costs 0.1 µs
+            difference_ns = _MAX_DIFFERENCE_NS
         self._delay_ns = delay_ns
-        self._sixteenths += difference_ns - ((self._sixteenths + 8) >> 4)
-        jitter_ns = self._sixteenths >> 4
+        sixteenths = self._sixteenths
+        self._sixteenths = sixteenths = sixteenths + difference_ns - ((sixteenths + 8) >> 4)
+        jitter_ns = sixteenths >> 4
         self.sum_ns += jitter_ns
         self.count += 1
         if jitter_ns > self.max_ns:  # noqa: PLR1730 - max() costs 0.1 µs

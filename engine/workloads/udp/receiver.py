@@ -1,8 +1,10 @@
 """The receiver of a UDP session: a thread that counts datagrams, and feedback to the sender from the event loop."""
 
+import contextlib
 import errno
 import socket
 import struct
+import threading
 import time
 from typing import Final
 
@@ -27,6 +29,11 @@ from .socket_options import IP_TOS, IPV6_TCLASS, NO_WAIT, SO_TIMESTAMPNS, SOL_UD
 _RECEIVE_TIMEOUT_S: Final = 0.1  # then the thread looks whether it is to end
 _TIMESPEC: Final = struct.Struct("@qq")
 _INT: Final = struct.Struct("@i")
+_PROMPT_INTERVAL_S: Final = 0.01
+_RECENT_NS: Final = 8_000_000
+_REPORTS_IN_BUFFER: Final = 4
+_PACKET_OVERHEAD_BITS: Final = 10  # a packet takes a KiB and more besides its payload
+_NEVER: Final = 1 << 63
 _CONGESTED: Final = 3  # the ECN field of a packet that met congestion, RFC 3168
 _ECN_MASK: Final = 3
 _TRAFFIC_CLASSES: Final = {(socket.IPPROTO_IP, IP_TOS), (socket.IPPROTO_IPV6, IPV6_TCLASS)}
@@ -35,6 +42,8 @@ _TRAFFIC_CLASSES: Final = {(socket.IPPROTO_IP, IP_TOS), (socket.IPPROTO_IPV6, IP
 # The state of the loop over datagrams: in another object it would cost each datagram one more look-up.
 class DatagramReceiver(DatagramSession):
     """Counts the datagrams of one sender, and reports to it every 50 ms.
+
+    A sender that follows its receiver gets more reports: every 10 ms, and with each quarter of the socket's buffer.
 
     A subclass for another header has its size, `_count_group` and `_read_number`.
     """
@@ -56,10 +65,12 @@ class DatagramReceiver(DatagramSession):
         self._packets = 0  # as the kernel counts them: a group is one
         self._newest_stamp_ns = self._newest_received_ns = 0
         self._delay_sum_ns = self._delay_count = 0
-        self._serial = 0
+        self._serial = self._reported_ns = 0
         self._gaps = self._gap_longest = 0
         self._drops_at_start = socket_options.read_socket_drops(sock)
         self._receive_buffer_bytes = 0
+        self._report_lock = threading.Lock()
+        self._report_bytes = self._report_at = _NEVER  # of payload and overhead
         self._received_at, self._advanced_at = (self._datagram_words[name] for name in ("received", "advanced"))
         self._earlier_received, self._earlier_advanced = (self._earlier[name] for name in ("received", "advanced"))
         self._put("received", 0)
@@ -74,6 +85,9 @@ class DatagramReceiver(DatagramSession):
     def _adopt_settings(self) -> None:
         mode = socket_options.mode_under(self._settings, self._sock, self._requested_mode)
         self._receive_buffer_bytes = socket_options.set_up_receiver(self._sock, mode, self._settings)
+        follows = self._settings.follows_receiver
+        self._report_bytes = self._receive_buffer_bytes // _REPORTS_IN_BUFFER if follows else _NEVER
+        self._report_at = 0 if follows else _NEVER
 
     def refresh(self) -> None:
         """Store every counter but those that the thread stores."""
@@ -119,6 +133,7 @@ class DatagramReceiver(DatagramSession):
 
     def _receive_in_thread(self) -> bool:
         receive, buffers, header_bytes = self._sock.recvmsg_into, [self._buffer], self._header_bytes
+        plain_class = None  # the last traffic class, if it has no mark: the same one needs no look
         while not self._is_stopping:
             try:
                 size, ancillary, _flags, _address = receive(buffers, socket_options.ANCILLARY_BYTES)
@@ -135,8 +150,8 @@ class DatagramReceiver(DatagramSession):
                     received_ns = seconds * SECOND_NS + nanoseconds - self._stamps.offset_ns
                 elif kind == UDP_GRO and level == SOL_UDP:
                     segment = _INT.unpack_from(data)[0]
-                else:
-                    self._take_traffic_class(level, kind, data, size, segment)
+                elif data != plain_class:
+                    plain_class = None if self._take_traffic_class(level, kind, data, size, segment) else data
             if size < header_bytes:
                 self._invalid += bool(size)
             else:
@@ -169,6 +184,10 @@ class DatagramReceiver(DatagramSession):
         # If they were as old as the last refresh, they would give another rate than the bytes.
         self._words[self._received_at] = self._earlier_received + self._tracker.received
         self._words[self._advanced_at] = self._earlier_advanced + self._tracker.advanced
+        taken = self._received_bytes + (self._packets << _PACKET_OVERHEAD_BITS)
+        if taken >= self._report_at:
+            self._report_at = taken + self._report_bytes
+            self._report()
 
     def _count_numbers(self, first: int, count: int, size: int, segment: int) -> int:
         """Count the numbers of a group; return how many of them are new."""
@@ -200,23 +219,43 @@ class DatagramReceiver(DatagramSession):
         else:
             self._invalid += -(-size // segment)
 
-    def _take_traffic_class(self, level: int, kind: int, data: bytes, size: int, segment: int) -> None:
-        if (level, kind) in _TRAFFIC_CLASSES:
-            tos = data[0] if len(data) < _INT.size else _INT.unpack_from(data)[0]
-            self._tos = tos
-            if tos & _ECN_MASK == _CONGESTED:
-                self._marks += -(-size // segment)
+    def _take_traffic_class(self, level: int, kind: int, data: bytes, size: int, segment: int) -> bool:
+        """Note the traffic class of a group, if it is one; return whether it has the mark for congestion."""
+        if (level, kind) not in _TRAFFIC_CLASSES:
+            return False
+        tos = data[0] if len(data) < _INT.size else _INT.unpack_from(data)[0]
+        self._tos = tos
+        if tos & _ECN_MASK != _CONGESTED:
+            return False
+        self._marks += -(-size // segment)
+        return True
 
     def _send_feedback(self) -> None:
         if self._closed:
             return
-        self._loop.call_later(FEEDBACK_INTERVAL_S, self._send_feedback)
-        now_ns = time.monotonic_ns()
+        follows = self._settings.follows_receiver
+        self._loop.call_later(_PROMPT_INTERVAL_S if follows else FEEDBACK_INTERVAL_S, self._send_feedback)
+        if follows and time.monotonic_ns() - self._reported_ns < _RECENT_NS:
+            return  # the thread has just reported
+        try:
+            self._report()
+        except OSError as error:
+            if error.errno == errno.ECONNREFUSED:
+                self._lose(error)
+
+    def _report(self) -> None:
+        with self._report_lock:
+            feedback = self._make_feedback()
+            with contextlib.suppress(BlockingIOError):
+                self._sock.send(self._keys.encode_feedback(feedback), NO_WAIT)
+
+    def _make_feedback(self) -> Feedback:
+        self._reported_ns = now_ns = time.monotonic_ns()
         self._serial += 1
         delays, count = self._delay_sum_ns, self._delay_count
         self._delay_sum_ns = self._delay_count = 0
         tracker = self._tracker
-        feedback = Feedback(
+        return Feedback(
             serial=self._serial,
             echo_ns=self._newest_stamp_ns,
             hold_ns=max(0, now_ns - self._newest_received_ns) if self._newest_stamp_ns else 0,
@@ -226,9 +265,6 @@ class DatagramReceiver(DatagramSession):
             received_bytes=self._received_bytes,
             socket_dropped=self._socket_dropped() or 0,
             delay_ns=delays // count if count else 0,
+            buffer_bytes=self._receive_buffer_bytes if self._settings.follows_receiver else 0,
+            has_unread=self._settings.follows_receiver and socket_options.has_unread(self._sock),
         )
-        try:
-            self._sock.send(self._keys.encode_feedback(feedback), NO_WAIT)
-        except OSError as error:
-            if error.errno == errno.ECONNREFUSED:
-                self._lose(error)

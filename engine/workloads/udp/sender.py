@@ -13,6 +13,7 @@ from ..socket_io import SocketThread
 from ..sockets import NOT_SENT
 from . import socket_options
 from .capacity_search import CapacitySearch
+from .closed_loop import ClosedLoop
 from .delay_variation import DelayVariation
 from .group import DatagramGroup, StampedGroup, segments_in_group
 from .pacing import Pacer
@@ -25,6 +26,7 @@ _LOSS_NS: Final = 5 * SECOND_NS
 _MIN_SLEEP_NS: Final = 20_000
 _MAX_SLEEP_NS: Final = 50_000_000
 _PAUSE_S: Final = 0.02
+_WINDOW_SLEEP_S: Final = 100e-6
 _DROPPED: Final = NOT_SENT | {errno.ENOMEM}
 _TOO_LARGE: Final = {errno.EMSGSIZE, errno.EINVAL}  # EINVAL: a group whose segments do not fit the path's MTU
 # IPsec cuts no groups up, and a filter may deny their size. Sending one after the other shows whether that was the
@@ -34,13 +36,15 @@ REPORTS_STOPPED: Final = "the receiver's reports stopped: nothing has come from 
 
 
 class DatagramSender(DatagramSession):
-    """Sends numbered datagrams at the rate of the settings, or as fast as the kernel takes them.
+    """Sends numbered datagrams at the rate of the settings, or as fast as the receiver or the kernel takes them.
 
     It stops within a second if the receiver's feedback stops, and goes on when it comes again. A subclass for
-    another header has `_make_group`; one without feedback sets `_feedback_ns` to a time in the future.
+    another header has `_make_group`; one without feedback sets `_feedback_ns` to a time in the future, and
+    `_has_feedback` to False.
     """
 
     _role = "sender"
+    _has_feedback = True
 
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
         super().__init__(sock, context, resources)
@@ -55,6 +59,7 @@ class DatagramSender(DatagramSession):
         self._is_grouped = False
         self._can_group = True
         self._search: CapacitySearch | None = None
+        self._closed_loop: ClosedLoop | None = None
         self._loss_goal = context.loss_goal
         self._adopt_settings()
         sessions = context.settings.sessions
@@ -76,12 +81,26 @@ class DatagramSender(DatagramSession):
         self._is_grouped = can_group and is_grouped
         socket_options.set_up_sender(self._sock, rate)
         count = segments_in_group(size) if self._is_grouped else 1
+        if not self._settings.follows_receiver:
+            self._closed_loop = None
         if not self._settings.searches_rate:
             self._search = None
         elif self._search is None:
             self._search = CapacitySearch(self._settings, size, self._loss_goal)
-        self._paced_bit_s = rate
+        self._paced_bit_s = self._adopt_loop(size, count) if self._settings.follows_receiver else rate
         self._group = self._make_group(size, count)
+
+    def _adopt_loop(self, datagram_bytes: int, count: int) -> int | None:
+        """Make or change the closed loop of settings without a rate; return its rate."""
+        most, now_ns = self._settings.search_max_bit_s, time.monotonic_ns()
+        share = None if most is None else max(1, most // self._settings.sessions)
+        if not self._has_feedback:
+            return share
+        if self._closed_loop is None:
+            self._closed_loop = ClosedLoop(datagram_bytes, count, share, now_ns)
+        else:
+            self._closed_loop.change(datagram_bytes, count, share, now_ns)
+        return self._closed_loop.rate_bit_s
 
     def _make_group(self, datagram_bytes: int, count: int) -> StampedGroup:
         return DatagramGroup(datagram_bytes, count, self._keys.cookie)
@@ -93,7 +112,7 @@ class DatagramSender(DatagramSession):
     def refresh(self) -> None:
         """Store the sender's figures besides its counts; end a session whose receiver has gone."""
         self._put("datagram_bytes", self._group.datagram_bytes)
-        self._put("rate_bit_s", self._paced_bit_s or 0)
+        self._put("rate_bit_s", 0 if self._closed_loop is not None else self._paced_bit_s or 0)
         if self._search is not None:
             self._put_search(self._search)
         self._put("is_grouped", int(self._is_grouped))
@@ -143,6 +162,11 @@ class DatagramSender(DatagramSession):
             wait_ns = pacer.wait_ns(now_ns, group.count)
             if wait_ns:
                 time.sleep(min(max(wait_ns, _MIN_SLEEP_NS), _MAX_SLEEP_NS) / SECOND_NS)
+                continue
+            loop = self._closed_loop
+            if loop is not None and self._number - loop.acknowledged + group.count > loop.window:
+                time.sleep(_WINDOW_SLEEP_S)
+                pacer.change(clock(), paced_bit_s, group.datagram_bytes)  # nor from a wait for the receiver
                 continue
             count = pacer.take(now_ns, group.count)
             datagrams = group.stamp(self._number, count, now_ns)
@@ -214,6 +238,9 @@ class DatagramSender(DatagramSession):
                 self._rtt_us = max(1, rtt_ns // 1_000)
         if self._search is not None:
             self._paced_bit_s = self._search.take(feedback, (self._rtt_us or 0) * 1_000)
+        if self._closed_loop is not None:
+            self._closed_loop.take(feedback, (self._rtt_us or 0) * 1_000, self._number, now_ns)
+            self._paced_bit_s = self._closed_loop.rate_bit_s
 
     def _lose(self, error: OSError | None) -> None:
         if error is not None and error.errno is None:  # a text of this module

@@ -22,6 +22,7 @@ UDP_GRO: Final = 104
 SO_TIMESTAMPNS: Final = 35
 _SO_RCVBUFFORCE: Final = 33
 _SO_SNDBUFFORCE: Final = 32
+_MEMORY_UNREAD: Final = 0  # SK_MEMINFO_RMEM_ALLOC
 _MEMORY_DROPS: Final = 8  # SK_MEMINFO_DROPS, linux/sock_diag.h
 _TIMEVAL: Final = struct.Struct("@ll")
 IP_TOS: Final = 1
@@ -193,6 +194,12 @@ def read_socket_drops(sock: socket.socket) -> int | None:
     """
     memory = read_socket_memory(sock)
     return None if memory is None else memory[_MEMORY_DROPS]
+
+
+def has_unread(sock: socket.socket) -> bool:
+    """Return whether datagrams wait in a socket; False if the system does not report it."""
+    memory = read_socket_memory(sock)
+    return memory is not None and memory[_MEMORY_UNREAD] > 0
 
 
 def read_path_mtu(sock: socket.socket) -> int | None:

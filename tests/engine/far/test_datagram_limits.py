@@ -1,6 +1,7 @@
 """The limits of UDP at an endpoint: plans over them, senders below them, and too much traffic."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,19 +46,21 @@ async def test_a_plan_over_a_limit_of_udp_is_refused_by_its_name(
 
 
 def test_a_sender_of_this_end_stays_below_the_limits() -> None:
-    """Without a rate it gets one, by bits or by datagrams; limits beyond every host leave it free."""
-    limits = DatagramLimits(LIMITS, Workload.UDP)
-    assert limits.cap(Settings()).rate_bit_s == 1_000 * 8 * 1_232
-    assert limits.cap(Settings(datagram_bytes=9_000)).rate_bit_s == 10_000_000
-    assert limits.cap(Settings(datagram_bytes=64)).rate_bit_s == 512_000
+    """A flood gets a rate, by bits or by datagrams; limits beyond every host leave it free."""
+    limits, flood = DatagramLimits(LIMITS, Workload.UDP), Settings(floods=True)
+    assert limits.cap(flood) == Settings(rate_bit_s=1_000 * 8 * 1_232)
+    assert limits.cap(replace(flood, datagram_bytes=9_000)).rate_bit_s == 10_000_000
+    assert limits.cap(replace(flood, datagram_bytes=64)).rate_bit_s == 512_000
     assert limits.cap(Settings(rate_bit_s=5_000)).rate_bit_s == 5_000
-    assert DatagramLimits(Limits(udp_packets_s=1), Workload.UDP).cap(Settings()).rate_bit_s == 9_856
+    assert limits.cap(Settings()) == Settings(search_max_bit_s=1_000 * 8 * 1_232)
+    assert DatagramLimits(Limits(udp_packets_s=1), Workload.UDP).cap(flood).rate_bit_s == 9_856
     search = Settings(rate_bit_s=1_000_000, datagram_bytes=9_000, searches_rate=True)
     assert limits.cap(search).search_max_bit_s == 10_000_000
     few = DatagramLimits(Limits(udp_rate_bit_s=1_000, udp_packets_s=1), Workload.UDP)
-    assert few.cap(Settings(datagram_bytes=24)).rate_bit_s == MIN_RATE_BIT_S
+    assert few.cap(replace(flood, datagram_bytes=24)).rate_bit_s == MIN_RATE_BIT_S
     for free in (DatagramLimits(Limits(), Workload.UDP), DatagramLimits(LIMITS, Workload.STREAM)):
         assert free.cap(Settings()) == Settings()
+        assert free.cap(flood) == flood
 
 
 def test_traffic_over_a_limit_is_too_much_after_a_second_of_excess() -> None:

@@ -1,16 +1,22 @@
 """Runs of datagrams between two real ends: settings that change while it runs, and what is counted meanwhile."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
+from unittest.mock import AsyncMock
 
 import pytest
+from linkgauge.engine.control import handshake
+from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.model.events import Changed, Event, Reason, Sampled
+from linkgauge.engine.model.events import Changed, Event, Reason, Sampled, Warned, WarningText
+from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import Run
+from linkgauge.engine.protocol.messages import Open
 from linkgauge.engine.results.meter import replay
 
 from ..tcp_pair import only_linux
@@ -92,6 +98,55 @@ async def test_a_change_is_in_force_at_both_ends_and_loses_nothing(
         assert measured is not None
         assert measured.datagrams is not None
         assert (measured.datagrams.lost, measured.datagrams.duplicates) == (0, 0)
+
+
+async def test_the_rate_changes_from_a_number_to_the_receivers_to_none_and_back(
+    far_end: Peer, record: Recorder
+) -> None:
+    """All in one run, both ways: each is in force, and only a flood may lose anything."""
+    rates: list[Any] = ["max", "flood", "max", RATE_BIT_S]
+
+    def act(run: Run, event: Event) -> None:
+        if rates and isinstance(event, Sampled) and event.sample.index % 4 == 3 and event.settings == run.settings:
+            run.change_settings(run.settings.with_changes(rate_bit_s=rates.pop(0)))
+
+    recorded = await record(plan_of(Direction.DUPLEX, seconds=3), far_end, act)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert not rates
+    received: dict[Settings, int] = {}
+    for event in recorded.samples:
+        arrived = sum(counts.received or 0 for counts in event.sample.datagrams)
+        received[event.settings] = received.get(event.settings, 0) + arrived
+    assert len(received) == 3
+    assert min(received.values()) > 0
+    for direction in Direction.DUPLEX.flows:
+        last = at_work(recorded.events, plan_of(Direction.DUPLEX).settings)
+        assert {rate for (flow, _), (_, rate) in last.items() if flow is direction} == {RATE_BIT_S // 2}
+
+
+@pytest.mark.parametrize("rate", ["max", "flood"])
+async def test_an_endpoint_of_an_earlier_version_is_told_of_no_flood(
+    far_end: Peer, record: Recorder, monkeypatch: pytest.MonkeyPatch, rate: Any
+) -> None:
+    """It would not understand it, and sends so anyway; the run says what that means for the receiver's rate."""
+    earlier = HostInfo("web-07", "Linux", 2, "linkgauge 0.9.0 (buffers) (others) (waits)", "uvloop")
+    monkeypatch.setattr(handshake, "describe_host", AsyncMock(return_value=earlier))
+    sent: list[Settings] = []
+    try_send = ControlConnection.try_send
+
+    def note(connection: ControlConnection, message: Any) -> bool:
+        if isinstance(message, Open):
+            sent.append(message.plan.settings)
+        return try_send(connection, message)
+
+    monkeypatch.setattr(ControlConnection, "try_send", note)
+    plan = plan_of(seconds=0.6)
+    plan = replace(plan, settings=plan.settings.with_changes(rate_bit_s=rate))
+    recorded = await record(plan, far_end)
+    assert recorded.end.reason is Reason.COMPLETED
+    assert [settings.floods for settings in sent] == [False]
+    warnings = [event.text for event in recorded.events if isinstance(event, Warned)]
+    assert (WarningText.SENDS_REGARDLESS.value in warnings) is (rate == "max")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from linkgauge.engine.protocol.payload_datagrams import (
 )
 
 KEYS = DatagramKeys(b"secret")
-FEEDBACK = Feedback(1, 2, 3, 4, 5, 6, 7, 8, 9)
+FEEDBACK = Feedback(1, 2, 3, 4, 5, 6, 7, 8, 9, 10 << 10, has_unread=True)
 
 
 def test_a_feedback_is_decoded_as_it_was_encoded() -> None:

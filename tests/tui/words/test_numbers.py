@@ -151,10 +151,10 @@ def test_a_change_names_what_changed_and_nothing_else() -> None:
 
 
 def test_settings_of_datagrams_have_a_rate_and_a_size_in_place_of_a_window() -> None:
-    """Without a rate there is no limit, and without a size the path decides."""
+    """Without a rate the receiver decides, and without a size the path does."""
     settings = Settings(rate_bit_s=100_000_000, datagram_bytes=1_472)
     assert spaced(numbers.settings(settings, Workload.UDP)) == "out, 1 session, 100 Mb/s, 1 472-byte datagrams"
-    plain = "out, 1 session, no rate limit, datagram size auto"
+    plain = "out, 1 session, as fast as the receiver takes it, datagram size auto"
     assert spaced(numbers.settings(Settings(), Workload.UDP)) == plain
     assert spaced(numbers.settings_change(Settings(), settings)) == "100 Mb/s, 1 472-byte datagrams"
     search = Settings(rate_bit_s=20_000_000, searches_rate=True)

@@ -226,7 +226,14 @@ def test_a_language_without_names_is_refused(language: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("100M", 10**8), ("2.5G", 25 * 10**8), ("expected", "expected"), (" Search ", "search"), ("MAX", "max")],
+    [
+        ("100M", 10**8),
+        ("2.5G", 25 * 10**8),
+        ("expected", "expected"),
+        (" Search ", "search"),
+        ("MAX", "max"),
+        ("flood", "flood"),
+    ],
 )
 def test_rates_of_datagrams_are_numbers_or_words(text: str, expected: int | str) -> None:
     """Words in upper or lower case; numbers as for a line rate."""
@@ -236,7 +243,7 @@ def test_rates_of_datagrams_are_numbers_or_words(text: str, expected: int | str)
 @pytest.mark.parametrize("text", [*ABSURD, "100", "100MB", "fast", "0.5K"])
 def test_an_invalid_rate_of_datagrams_names_the_words(text: str) -> None:
     """A number without a letter could be anything."""
-    with pytest.raises(PlanError, match="give expected, search, max, or bits a second") as caught:
+    with pytest.raises(PlanError, match="give expected, search, max, flood, or bits a second") as caught:
         parsing.sending_rate(text)
     assert caught.value.field == "rate"
 

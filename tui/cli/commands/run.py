@@ -88,7 +88,7 @@ def check(options: CheckCommandOptions) -> int:
     target = options.target.find("check", AUTO)
     test, latency, max_jitter = options.run.test, options.run.latency, options.max_jitter
     latency.check_workload(test.workload)
-    has_steps = test.workload.is_datagram and test.sending_rate() not in {"search", "max"}
+    has_steps = test.workload.is_datagram and test.sending_rate() not in {"search", "max", "flood"}
     if max_jitter is not None and not has_steps:
         raise UsageError("--max-jitter is for steps of a rate; give --workload udp, without --rate search or max")
     jitter_ns = None if max_jitter is None else parsing.jitter_ns(max_jitter)

@@ -154,3 +154,36 @@ async def test_what_is_not_sent_while_no_feedback_comes_is_not_skipped(monkeypat
     await until(lambda: pair.known("sender", "sent") > sent + 50)
     assert pair.known("sender", "skipped") < 2_500  # half of the pause
     pair.close()
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+@pytest.mark.parametrize("mode", [Mode.RATE, Mode.QUALITY])
+async def test_a_sender_without_a_rate_loses_nothing_in_its_receiver(
+    mode: Mode, family: socket.AddressFamily
+) -> None:
+    """The receiver shares its interpreter with it, and is the slower one: it tells how much it has room for."""
+    pair = DatagramPair(Settings(datagram_bytes=1_200), mode, family=family)
+    pair.start()
+    await until(lambda: pair.known("receiver", "received") >= 100_000)
+    await pair.stop()
+    await until(lambda: pair.count("receiver", "advanced") == pair.count("sender", "sent"))
+    assert pair.count("receiver", "received") == pair.count("sender", "sent")
+    assert pair.count("receiver", "socket_dropped") == 0
+    pair.close()
+
+
+async def test_a_receiver_that_stands_still_stops_a_sender_without_a_rate() -> None:
+    """Its reports go on, but nothing of its buffer is taken. A flood goes on."""
+    pair = DatagramPair(Settings(datagram_bytes=1_000), has_receiver=False)
+    buffer_bytes = 256 << 10
+    pair.start()
+    for serial in range(1, 30):
+        report = replace(FEEDBACK, serial=serial, sent_ns=serial, buffer_bytes=buffer_bytes)
+        pair.receiving_socket.send(KEYS.encode_feedback(report))
+        await asyncio.sleep(0.002)
+    assert 0 < pair.known("sender", "sent") <= buffer_bytes // 1_000
+    pair.apply(Settings(datagram_bytes=1_000, floods=True))
+    await until(lambda: pair.known("sender", "sent") > 10 * buffer_bytes // 1_000)
+    pair.apply(SLOW)
+    await until(lambda: pair.count("sender", "rate_bit_s") == SLOW.rate_bit_s)
+    pair.close()
