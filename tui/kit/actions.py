@@ -23,6 +23,8 @@ class ScreenKind(Enum):
     SWEEP = "sweep"
     MESH = "mesh"
     WATCH = "watch"
+    OBSERVE = "observe"
+    CONNECTION = "connection"
 
 
 Marks = tuple[tuple[str, str], ...]
@@ -66,13 +68,15 @@ class Action:
         return " ".join(self.key_labels or self.keys)
 
 
-_OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {ScreenKind.ENDPOINT, ScreenKind.REPLAY})
+_OF_OBSERVE: Final = (ScreenKind.OBSERVE, ScreenKind.CONNECTION)
+_WITHOUT_RUNS: Final = (ScreenKind.ENDPOINT, *_OF_OBSERVE)
+_OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {*_WITHOUT_RUNS, ScreenKind.REPLAY})
 _BUT_REPLAY: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.REPLAY)
 _WITH_INSTRUMENTS: Final = (ScreenKind.COCKPIT, ScreenKind.STORED, ScreenKind.REPLAY)
 
 _ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
-# Screens of other apps: no page of the cockpit leads there.
-_OF_OTHER_APPS: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.WATCH})
+# Screens of other apps, and those with a help page of their own: the page of the cockpit does not explain them.
+_OF_OTHER_PAGES: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.WATCH, *_OF_OBSERVE})
 
 ACTIONS: Final = (
     Action(
@@ -251,14 +255,72 @@ ACTIONS: Final = (
         "Watch", ("q", "^c"), screens=(ScreenKind.WATCH,),
     ),
     Action(
+        "observe", ("i",), "observe", "Observe the connections of other programs",
+        "Show this host's TCP connections of other programs by their rates, and why each is slow.",
+        "Results", in_footer=False,
+    ),
+    Action(
+        "open_connection", ("enter",), "open", "Open the connection in gauges",
+        "Show the connection at the cursor in gauges and plots, with its windows and all findings.",
+        "Observe", screens=(ScreenKind.OBSERVE,),
+    ),
+    Action(
+        "filter", ("slash", "f"), "filter", "Filter the connections",
+        "Filter as you type. Each word must match; `process:nginx`, `user:`, `peer:`, `local:`, `nic:`, `why:` and "
+        "`cc:` search one column. Enter goes back to the table.",
+        "Observe", ("/", "f"), screens=(ScreenKind.OBSERVE,), takes_text=True,
+    ),
+    Action(
+        "sort_rows", ("s",), "sort", "Sort by the next column",
+        "Sort by the next column: rate, why, retransmits, RTT, cwnd, in flight, process, user, peer. A click on a "
+        "column's title sorts by it.",
+        "Observe", screens=(ScreenKind.OBSERVE,),
+    ),
+    Action(
+        "reverse_rows", ("S",), "reverse", "Reverse the order of the table",
+        "Reverse the order of the table.",
+        "Observe", in_footer=False, screens=(ScreenKind.OBSERVE,),
+    ),
+    Action(
+        "freeze", ("p", "space"), "freeze", "Freeze or release the display",
+        "In the table, freeze the order of the rows; their values go on. In the gauges, freeze everything. Press "
+        "again to release.",
+        "Observe", screens=_OF_OBSERVE,
+    ),
+    Action(
+        "plot_next", ("v",), "plot", "Plot throughput, RTT, cwnd or windows",
+        "Show the next plot: throughput, RTT, cwnd, bytes in flight and windows.",
+        "Observe", screens=(ScreenKind.CONNECTION,),
+    ),
+    Action(
+        "maximize_next", ("m",), "maximize", "Show one part of the screen alone",
+        "Show one part of the screen alone; again: the next one; after the last, all of them.",
+        "Observe", screens=_OF_OBSERVE,
+    ),
+    Action(
+        "close_connection", ("escape", "q", "ctrl+c"), "back", "Go back to the table",
+        "Go back to the table of connections.",
+        "Observe", ("esc", "q", "^c"), screens=(ScreenKind.CONNECTION,),
+    ),
+    Action(
+        "clear_filter", ("escape",), "all", "Show all connections",
+        "Show all connections and all parts of the screen again; then go back, if the cockpit opened the table.",
+        "Observe", ("esc",), in_footer=False, screens=(ScreenKind.OBSERVE,),
+    ),
+    Action(
+        "leave_observe", ("q", "ctrl+c"), "quit", "Leave the table of connections",
+        "Leave the table of connections.",
+        "Observe", ("q", "^c"), screens=(ScreenKind.OBSERVE,),
+    ),
+    Action(
         "export", ("e",), "export", "Export",
         "Write the run, or all marked runs, as CSV, JSON or an HTML report; or the screen as a picture.",
         "Results", screens=_OF_APP, footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.WATCH),
     ),
     Action(
         "export", ("e",), "export", "Export the screen",
-        "Write the screen as a picture. Runs are saved where the test was started.",
-        "Endpoint", screens=(ScreenKind.ENDPOINT,),
+        "Write the screen as a picture.",
+        "App", screens=_WITHOUT_RUNS, footer_hidden_on=_OF_OBSERVE,
     ),
     Action(
         "history", ("h",), "history", "Show the saved runs",
@@ -383,8 +445,11 @@ ACTIONS: Final = (
     Action(
         "settings", ("s",), "settings", "Settings: theme, units, refresh rate, pass mark",
         "Theme, units of the gauges, refresh rate and pass mark. Changes apply at once and are saved.",
-        "App", screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH),
-        footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH),
+        "App",
+        screens=(
+            ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH, ScreenKind.CONNECTION,
+        ),
+        footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH, ScreenKind.CONNECTION),
     ),
     Action(
         "help", ("question_mark", "f1"), "help", "Help: every key",
@@ -398,12 +463,13 @@ ACTIONS: Final = (
     Action(
         "redraw", ("ctrl+l",), "redraw", "Redraw the screen",
         "Redraw the screen, after another program has written on it.", "App", ("^l",), in_footer=False,
-        screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH),
+        screens=(ScreenKind.COCKPIT, *_WITHOUT_RUNS, ScreenKind.MESH, ScreenKind.WATCH),
     ),
     Action(
         "suspend", ("ctrl+z",), "suspend", "Suspend to the shell",
         "Suspend to the shell; `fg` returns. A test keeps running until the remote end stops waiting.",
-        "App", ("^z",), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH),
+        "App", ("^z",), in_footer=False,
+        screens=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH, *_OF_OBSERVE),
     ),
     Action(
         "leave", ("q", "ctrl+c"), "quit", "Quit",
@@ -480,10 +546,14 @@ def movement_bindings(**movements: str) -> list[BindingType]:
 def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[Action]]:
     """Return the actions that the help page of a screen explains, by topic: the actions of its app.
 
-    The screens of a mesh and of a watch have only their own actions: they may run without the cockpit.
+    The screens of a mesh, of a watch and of observed connections have only their own actions: they may run without
+    the cockpit.
     """
     topics: dict[str, list[Action]] = {}
-    of_page = {screen} if screen in _ALONE else {*ScreenKind} - _OF_OTHER_APPS
+    if screen in _OF_OBSERVE:
+        of_page = {*_OF_OBSERVE}
+    else:
+        of_page = {screen} if screen in _ALONE else {*ScreenKind} - _OF_OTHER_PAGES
     for action in ACTIONS:
         if of_page & {*action.screens}:
             topics.setdefault(action.topic, []).append(action)
