@@ -1,6 +1,7 @@
 """One connection of another program in gauges: rates, plots of rate, RTT and cwnd, windows, and why it is slow."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
@@ -21,13 +22,16 @@ from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import preferences_of
+from ..readings.cockpit_snapshot import CockpitSnapshot
+from ..readings.flow_reading import flow_reading
 from ..readings.plot_values import PlotContent
 from ..session.preferences import Preferences
 from .connection_readings import ConnectionReadings, Point, main_direction
 from .connection_words import STATUS_MARKS, facts, figures, short_reason
-from .observe_lines import connection_head, why_lines
+from .observe_lines import connection_head, why_lines, wrapped
 
 _MAIN_CONTENTS: Final = (PlotContent.THROUGHPUT, PlotContent.RTT, PlotContent.CWND, PlotContent.WINDOWS)
+_JUDGED: Final = frozenset({Status.LIMITED, Status.UNKNOWN})
 _PANELS: Final = ("", "-only-flows", "-only-plot", "-only-windows", "-only-why")
 
 
@@ -65,7 +69,7 @@ class ConnectionScreen(ActionScreen):
         & #plots > #plot { width: 1fr; height: 100%; }
         & #side { width: 1fr; height: 100%; }
         & #side > RunPlot { height: 1fr; }
-        & #why { height: 11; padding: 0 1; scrollbar-size-vertical: 1; }
+        & #why { height: 11; }
         & #why > Static { height: auto; }
         &.-narrow #windows, &.-narrow #side { display: none; }
         &.-short #flows { height: 5; }
@@ -108,7 +112,7 @@ class ConnectionScreen(ActionScreen):
             with Container(id="side"):
                 yield RunPlot((PlotContent.RTT,), widget_id="plot-rtt")
                 yield RunPlot((PlotContent.CWND,), widget_id="plot-cwnd")
-        with VerticalScroll(id="why") as why:
+        with VerticalScroll(id="why", classes="panel") as why:
             why.border_title = "why"
             yield Static(markup=False)
         yield self.footer()
@@ -151,13 +155,23 @@ class ConnectionScreen(ActionScreen):
         self.query_one("#head", Static).update(self._head(width), layout=False)
         self.query_one("#now", Static).update(self._state(width), layout=False)
         self.set_class(row.out.sample is None or row.direction is Direction.IN, "-receives")
-        for gauge in self.query(FlowGauge):
-            gauge.show_run(view)
+        self._show_gauges(view)
         self.query_one(WindowPanel).show(row.windows)
         for plot in self.query(RunPlot):
             plot.show(view)
-        lines = [*why_lines(row), Content(""), *(Content.styled(text, MUTED) for text in figures(row))]
+        lines = [*why_lines(row), *wrapped(figures(row), width - 2)]
         self.query_one("#why > Static", Static).update(Content("\n").join(lines))
+
+    def _show_gauges(self, view: CockpitSnapshot) -> None:
+        """Show the rate of each direction with payload. What is slow for a reason of its own is not SHORT."""
+        shown = self._readings.direction
+        for direction in Direction:
+            gauge = self.query_one(f"#gauge-{direction}", FlowGauge)
+            gauge.display = direction in {*shown.flows, shown}
+            if gauge.display:
+                reading = flow_reading(view, direction)
+                is_judged = self._row.status in _JUDGED or reading.rating == "pass"
+                gauge.show(replace(reading, is_judged=is_judged))
 
     def _head(self, width: int) -> Content:
         name = Content.styled("linkgauge  ", KEY) + Content.styled("observe  ", "bold")

@@ -18,7 +18,7 @@ STATUS_WORDS: Final = {
     Status.NEW: "new",
     Status.IDLE: "idle",
     Status.APP_LIMITED: "program sets the rate",
-    Status.HEALTHY: "as fast as it can be",
+    Status.HEALTHY: "fills its path",
     Status.LIMITED: "limited",
     Status.UNKNOWN: "not seen at this end",
     Status.ENDED: "ended",

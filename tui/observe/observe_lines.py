@@ -78,7 +78,7 @@ def connection_head(row: ObservedConnection, width: int) -> Content:
 
 def connection_lines(row: ObservedConnection, width: int) -> list[Content]:
     """Return what the panel says of a connection: why it is as fast as it is, its figures, what it is."""
-    return [*why_lines(row), *_wrapped(figures(row), width), *_wrapped(facts(row), width)]
+    return [*why_lines(row), *wrapped(figures(row), width), *wrapped(facts(row), width)]
 
 
 def why_lines(row: ObservedConnection) -> list[Content]:
@@ -91,7 +91,7 @@ def why_lines(row: ObservedConnection) -> list[Content]:
     return [*lines, *finding_lines(row.findings)]
 
 
-def _wrapped(parts: Iterable[str], width: int) -> list[Content]:
+def wrapped(parts: Iterable[str], width: int) -> list[Content]:
     """Return parts in as few lines as possible, each part whole."""
     lines: list[str] = []
     for part in parts:
