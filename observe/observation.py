@@ -90,13 +90,13 @@ class ObservedConnection:
     status: Status
     reason: str
     findings: tuple[Finding, ...] = ()
-    windows: tuple[FlowWindows, ...] = ()
     owner: Owner | None = None
     congestion: str | None = None
     bbr: BbrState | None = None
     nic: NicInfo | None = None
     expected: ExpectedRate | None = None
     observed_ns: int = 0
+    windows: tuple[FlowWindows, ...] = ()
 
     @property
     def direction(self) -> Direction:
