@@ -82,9 +82,8 @@ def _measure(seconds: float) -> None:
         time.sleep(max(0.0, due_s - time.monotonic()))
     observer.close()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib
-    print(
-        f"median {sorted(costs)[len(costs) // 2] / 1e6:.1f} ms of CPU an interval; {grown / 1024:.1f} MiB more memory"
-    )
+    median_ms = sorted(costs)[len(costs) // 2] / 1e6
+    print(f"median {median_ms:.1f} ms of CPU an interval; {grown / 1024:.1f} MiB more memory")
 
 
 def main() -> None:

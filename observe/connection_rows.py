@@ -9,7 +9,7 @@ from ..engine.model.host_info import HostInfo, NicInfo
 from ..engine.model.plan import SECOND_NS, Direction
 from ..engine.results.sums.sample_sum import SampleSum
 from ..presets.diagnosis.evidence import Evidence
-from ..presets.diagnosis.live import StableFindings, is_long_enough, make_evidence
+from ..presets.diagnosis.live import MIN_SPAN_NS, StableFindings, is_long_enough, make_evidence
 from ..presets.diagnosis.window_bounds import flow_windows
 from .connection_track import ConnectionTrack
 from .expected_rates import ExpectedRates, ip_version_of
@@ -30,7 +30,7 @@ class TrackedConnection:
         self.user = read_user_name(message.user_and_inode[0])
         self.track: ConnectionTrack | None = None
         self.owner: Owner | None = None
-        self.has_ended = False
+        self.has_ended = self.has_local_peer = False
         self.stable = StableFindings()
 
     @property
@@ -71,9 +71,11 @@ class TrackedConnection:
 
     def is_of_interest(self, now_ns: int) -> bool:
         """Whether payload moved in the last seconds, or waits."""
-        if self.track is None:
-            return False
-        return any(flow.has_moved(now_ns) for flow in self.track.flows.values()) or any(self.message.queues)
+        return self.track is not None and (self.has_moved(now_ns) or any(self.message.queues))
+
+    def has_moved(self, now_ns: int) -> bool:
+        """Whether payload moved in the last seconds."""
+        return self.track is not None and any(flow.has_moved(now_ns) for flow in self.track.flows.values())
 
     def stalled_bytes(self, now_ns: int) -> int:
         """Return the bytes that wait in its send queue while nothing moves; 0 if something does."""
@@ -130,13 +132,13 @@ class RowMaker:
             return replace(row, status=Status.ENDED, reason="It ended in this interval.")
         evidence = self._evidence(track, row.direction, sums[row.direction], row)
         windows = () if evidence is None else flow_windows(evidence)
-        result = self._judge(tracked, track.reading, evidence, row, interfaces, now_ns)
+        result = self._judge(tracked, track, evidence, row, interfaces, now_ns)
         return replace(row, status=result.status, reason=result.reason, findings=result.findings, windows=windows)
 
     def _judge(
         self,
         tracked: TrackedConnection,
-        reading: ConnectionReading,
+        track: ConnectionTrack,
         evidence: Evidence | None,
         row: ObservedConnection,
         interfaces: tuple[InterfaceRates, ...],
@@ -146,8 +148,11 @@ class RowMaker:
         rates = next((each for each in interfaces if row.nic is not None and each.name == row.nic.name), None)
         around = Circumstances(
             remote=_peer_text(tracked.remote),
-            info=reading.info,
+            info=track.reading.info,
             stalled=tracked.stalled_bytes(now_ns),
+            needless=track.needless_retransmits,
+            has_local_peer=tracked.has_local_peer,
+            is_idle=row.observed_ns >= MIN_SPAN_NS and not tracked.has_moved(now_ns),
             interface=None if rates is None else rates.name,
             interface_bit_s=None
             if rates is None

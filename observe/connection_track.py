@@ -97,6 +97,12 @@ class ConnectionTrack:
         self.first_ns = self.read_ns = now_ns
         self.flows = {flow: FlowTrack(flow) for flow in Direction.DUPLEX.flows}
         self._index = -1
+        self._needless: deque[tuple[int, int]] = deque([(now_ns, reading.info.needless_retransmits or 0)])
+
+    @property
+    def needless_retransmits(self) -> int:
+        """The segments sent again in the last seconds that had arrived already (RFC 2883)."""
+        return self._needless[-1][1] - self._needless[0][1]
 
     def add_reading(self, reading: ConnectionReading, now_ns: int) -> None:
         """Add the next reading of the same socket."""
@@ -107,6 +113,9 @@ class ConnectionTrack:
         self.reading, self.read_ns = reading, now_ns
         if interval_ns > RECENT_NS:  # it was not watched meanwhile: its rises are of an unknown part of that time
             return
+        self._needless.append((now_ns, reading.info.needless_retransmits or 0))
+        while now_ns - self._needless[0][0] > RECENT_NS:
+            self._needless.popleft()
         moved = moved_bytes(before, reading.info)
         for flow, track in self.flows.items():
             if moved[flow] or track.sample is not None or (flow is Direction.OUT and reading.message.queues[1]):

@@ -57,13 +57,18 @@ class Judgement:
 class Circumstances:
     """What is known beside the evidence: the remote host, the newest reading, and the interface's traffic.
 
-    `stalled` bytes wait in the socket, and none moved for some time. `interface_bit_s` is the rate of all traffic
-    of the interface in this direction.
+    `stalled` bytes wait in the socket, and none moved for some time. `needless` segments that were sent again in
+    the last seconds had arrived: packets change their order on the way, or answers are late. With `is_idle` nothing
+    moved in these seconds, with `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the
+    rate of all traffic of the interface in this direction.
     """
 
     remote: str
     info: TcpInfo
     stalled: int = 0
+    needless: int = 0
+    is_idle: bool = False
+    has_local_peer: bool = False
     interface: str | None = None
     interface_bit_s: float | None = None
 
@@ -72,16 +77,17 @@ def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
     """Return the result for a connection; without evidence it was measured for too short a time."""
     if around.stalled:
         return _stalled(around)
+    if around.is_idle or (evidence is not None and evidence.bit_s <= 0):
+        return Judgement(Status.IDLE, "No payload moves.")
     if evidence is None:
         return Judgement(Status.NEW, "Measured for too short a time to tell.")
-    if evidence.bit_s <= 0:
-        return Judgement(Status.IDLE, "No payload moves.")
     is_sender = evidence.direction is Direction.OUT
     return _find_health(evidence, around) or (_judge_sender if is_sender else _judge_receiver)(evidence, around)
 
 
 def _judge_sender(evidence: Evidence, around: Circumstances) -> Judgement:
     """Return the result of a connection that this host sends on, by the rules of a run."""
+    evidence = _without_needless(evidence, around.needless)
     view = flow_views(evidence)[0]
     if _lacks_data(view):
         return _app_limited(view)
@@ -109,6 +115,21 @@ def _find_health(evidence: Evidence, around: Circumstances) -> Judgement | None:
             f"{around.interface} is full: {format_rate(total)} in all, {format_rate(evidence.bit_s)} of it here.",
         )
     return None
+
+
+def _without_needless(evidence: Evidence, needless: int) -> Evidence:
+    """Return evidence in which a segment that was sent again although it had arrived is not a loss."""
+    flow = evidence.flows[0]
+    if not needless or not flow.retransmits:
+        return evidence
+    part = max(0, flow.retransmits - needless) / flow.retransmits
+    lost = replace(
+        flow,
+        retransmits=round(part * flow.retransmits),
+        retransmitted=None if flow.retransmitted is None else part * flow.retransmitted,
+        lossy=None if flow.lossy is None else part * flow.lossy,
+    )
+    return replace(evidence, flows=(lost, *evidence.flows[1:]))
 
 
 def _lacks_data(view: FlowView) -> bool:
@@ -151,6 +172,10 @@ def _judge_receiver(evidence: Evidence, around: Circumstances) -> Judgement:
     )
     if findings:
         return Judgement(Status.LIMITED, findings[0].text, findings)
+    if around.has_local_peer:
+        return Judgement(
+            Status.UNKNOWN, "This end takes all that arrives. The sender, on this host, has the reason."
+        )
     return Judgement(
         Status.UNKNOWN,
         "This end takes all that arrives. The sender's windows, losses and data are seen at the far end: "
@@ -206,18 +231,16 @@ def _adapt(view: FlowView, finding: Finding, around: Circumstances) -> Finding:
         confidence = min(confidence, _FAR_CONFIDENCE)
         remedy = f"{remedy}; {_decide(around)}"
     if finding.code in {"loss", "policer"}:
-        evidence += _describe_repair(around.info)
+        evidence += _describe_repair(around)
     text = finding.text.replace("a link of this kind", "this host's interface")
     return replace(finding, text=text, evidence=evidence, confidence=confidence, remedy=remedy, trial=None)
 
 
-def _describe_repair(info: TcpInfo) -> str:
+def _describe_repair(around: Circumstances) -> str:
     """Return what makes losses worse, or less than they seem."""
-    text = "" if info.sack else "; SACK (RFC 2018) is off, so that each further loss costs a round trip"
-    needless = info.needless_retransmits or 0
-    if needless:
-        text += f"; {format_quantity(needless, 'segment')} of this connection had arrived already (RFC 2883)"
-        text += ", as with packets out of order"
+    text = "" if around.info.sack else "; SACK (RFC 2018) is off, so that each further loss costs a round trip"
+    if around.needless:
+        text += f"; {format_quantity(around.needless, 'more segment')} sent again had arrived (RFC 2883)"
     return text
 
 

@@ -134,7 +134,10 @@ class Observer:
         self._dumped_ns = now_ns
         for id_, track in self._tracks.items():
             track.end_interval(interval_ns, has_ended=id_ not in self._table.known)
+        pairs = {(track.local, track.remote) for track in self._tracks.values()}
         shown = self._choose(now_ns)
+        for track in shown:
+            track.has_local_peer = (track.remote, track.local) in pairs
         self._rates.begin()
         nics = {id(track): self._rates.find_nic(track.local, track.remote) for track in shown}
         interfaces = self._interfaces.measure(list(dict.fromkeys(filter(None, nics.values()))), now_ns)

@@ -38,6 +38,7 @@ _HELD: Final = 0.4
 _MIN_SAMPLES: Final = 3
 _AT_LIMIT: Final = 0.8  # of a kernel's limit: a buffer of this size does not grow any more
 _CONSTANT: Final = 1.15  # times its first size: a window that did not grow
+_CONSTANT_UNSEEN: Final = 1.5  # a window that grows doubles in the time of a reading of a few seconds
 
 BoundKind = Literal["requested", "clamped", "autotuned", "unscaled", "fixed", "unknown"]
 """What sets a window.
@@ -192,7 +193,8 @@ def _own_window(view: FlowView) -> WindowBound | None:
     if flow.window_scaling is False and window <= MAX_UNSCALED_BYTES:
         return WindowBound("unscaled", _level(view), MAX_UNSCALED_BYTES, receiver, is_sender=False)
     if limit is None:
-        is_constant = view.evidence.is_observed and (flow.window_growth or 1.0) <= _CONSTANT
+        is_constant = not flow.is_read_late and (flow.window_growth or 1.0) <= _CONSTANT_UNSEEN
+        is_constant = is_constant and view.evidence.is_observed
         return WindowBound("unknown", _level(view), window, receiver, is_sender=False) if is_constant else None
     if (buffer or 0) >= _AT_LIMIT * limit or window >= _NEAR_LIMIT * limit:
         return WindowBound("autotuned", _level(view), limit, receiver, is_sender=False)

@@ -97,6 +97,20 @@ def test_losses_without_a_queue_are_the_limit_and_missing_sack_is_told() -> None
     assert "SACK" in result.findings[0].evidence
 
 
+def test_segments_sent_again_that_had_arrived_are_no_losses() -> None:
+    """Packets change their order, or answers are late: the window remains the reason."""
+    figures = {"peer_window": 20_000, "unacked": 13, "unsent": 50_000, "cwnd": 40}
+
+    def at(n: int) -> Socket:
+        rising = {"acked": n * STEP, "busy_us": n * BUSY_US, "rwnd_us": n * BUSY_US, "retransmits": n}
+        return Socket().later(**figures, **rising)
+
+    evidence = evidence_of(follow(at), rate=RATE)
+    lossy, needless = judge(evidence, around(at(12))), judge(evidence, around(at(12), needless=12))
+    assert "loss" in codes(lossy)
+    assert codes(needless) == ["window-below-bdp"]
+
+
 def test_a_full_path_without_an_expected_rate_is_healthy() -> None:
     """Nobody knows what it should carry."""
     result = sending(None, rtt_us=60_000, unacked=40, unsent=90_000, cwnd=41)

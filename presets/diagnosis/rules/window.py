@@ -145,6 +145,8 @@ def _is_unread(view: FlowView) -> bool:
     flow, window, in_flight = view.flow, view.flow.peer_window_bytes, view.in_flight_bytes
     if flow.is_read_late or flow.unread is not None:
         return flow.leaves_unread
+    if view.evidence.is_observed:
+        return False  # its first window may be of another size
     return window is not None and (
         window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window)
     )
