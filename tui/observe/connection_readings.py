@@ -22,6 +22,7 @@ from ..words.numbers import RateUnit
 
 _POINTS: Final = 120
 _BOTH: Final = 0.05  # of the payload of one direction: so much of the other one is more than answers
+_NEAR: Final = 0.15  # of the expected rate: a plot with its line shows so much of the rate
 _SESSION: Final = 1
 
 
@@ -67,7 +68,7 @@ def _point(row: ObservedConnection, observation: Observation) -> Point:
     )
 
 
-def main_direction(row: ObservedConnection) -> Direction:
+def shown_direction(row: ObservedConnection) -> Direction:
     """Return the direction of a connection's gauges: both, if each has more payload than answers."""
     less, more = sorted((row.out.bytes, row.in_.bytes))
     return Direction.DUPLEX if less and less >= _BOTH * more else row.direction
@@ -78,17 +79,23 @@ class ConnectionReadings:
 
     def __init__(self, row: ObservedConnection, points: Iterable[Point]) -> None:
         self.row = row
-        self.direction = main_direction(row)
+        self.direction = shown_direction(row)
         self._settings = Settings(self.direction)
-        plan = Plan(self._settings, duration_ns=None)
+        self._has_mark = _is_near_expected(row)
+        self._plan = plan = Plan(self._settings, duration_ns=None)
         meter = Meter(has_traces=True)
-        meter.feed(Started("", "", UNKNOWN_HOST, UNKNOWN_HOST, plan, _expectation(row, self.direction)))
-        self._plan = plan
+        expectation = _expectation(row, self.direction) if self._has_mark else Expectation()
+        meter.feed(Started("", "", UNKNOWN_HOST, UNKNOWN_HOST, plan, expectation))
         self._readings = LiveReadings(plan, meter)
         self._start_ns: int | None = None
         self._index = -1
         for point in points:
             self.add_point(point)
+
+    def fits(self, row: ObservedConnection) -> bool:
+        """Return whether the plot has the directions of a row, and the expected rate if the row comes near it."""
+        has_directions = self.direction is Direction.DUPLEX or self.direction is shown_direction(row)
+        return has_directions and (self._has_mark or not _is_near_expected(row))
 
     def add_point(self, point: Point) -> None:
         """Add the next point."""
@@ -127,6 +134,11 @@ class ConnectionReadings:
             units=units,
             pass_percent=pass_percent,
         )
+
+
+def _is_near_expected(row: ObservedConnection) -> bool:
+    """Return whether a rate is seen in a plot that has room for the expected one."""
+    return row.expected is not None and max(row.main.rates, default=0.0) >= _NEAR * row.expected.bit_s
 
 
 def _expectation(row: ObservedConnection, direction: Direction) -> Expectation:

@@ -23,15 +23,15 @@ from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import preferences_of
 from ..readings.cockpit_snapshot import CockpitSnapshot
-from ..readings.flow_reading import flow_reading
+from ..readings.flow_reading import FlowReading, flow_reading
 from ..readings.plot_values import PlotContent
 from ..session.preferences import Preferences
-from .connection_readings import ConnectionReadings, Point, main_direction
+from .connection_readings import ConnectionReadings, Point, shown_direction
 from .connection_words import STATUS_MARKS, facts, figures, short_reason
 from .observe_lines import connection_head, why_lines, wrapped
 
 _MAIN_CONTENTS: Final = (PlotContent.THROUGHPUT, PlotContent.RTT, PlotContent.CWND, PlotContent.WINDOWS)
-_JUDGED: Final = frozenset({Status.LIMITED, Status.UNKNOWN})
+_EXPECTED_AT: Final = 0.9  # of a gauge's bar
 _PANELS: Final = ("", "-only-flows", "-only-plot", "-only-windows", "-only-why")
 
 
@@ -128,14 +128,14 @@ class ConnectionScreen(ActionScreen):
     def take(self, row: ObservedConnection | None, point: Point | None) -> None:
         """Take the next observation: the row, or None if the connection is gone; and the point, if there is one.
 
-        If it turns out that both directions carry payload, the plot begins again with both.
+        If the plot needs another direction or the line of the expected rate, it is made again.
         """
         self._is_gone = row is None
         if row is not None:
             self._row = self._readings.row = row
         if point is not None:
             self._points.append(point)
-            if main_direction(self._row) is Direction.DUPLEX is not self._readings.direction:
+            if not self._readings.fits(self._row):
                 self._readings = ConnectionReadings(self._row, self._points)
             else:
                 self._readings.add_point(point)
@@ -169,9 +169,16 @@ class ConnectionScreen(ActionScreen):
             gauge = self.query_one(f"#gauge-{direction}", FlowGauge)
             gauge.display = direction in {*shown.flows, shown}
             if gauge.display:
-                reading = flow_reading(view, direction)
-                is_judged = self._row.status in _JUDGED or reading.rating == "pass"
-                gauge.show(replace(reading, is_judged=is_judged))
+                gauge.show(self._reading(view, direction))
+
+    def _reading(self, view: CockpitSnapshot, direction: Direction) -> FlowReading:
+        """Return the reading of a gauge, with the expected rate also if it is far above the plot."""
+        reading, row = flow_reading(view, direction), self._row
+        if row.expected is not None and shown_direction(row) is direction:
+            full_bit_s = max(reading.full_bit_s, row.expected.bit_s / _EXPECTED_AT)
+            reading = replace(reading, expected=row.expected, full_bit_s=full_bit_s)
+        is_judged = row.status is Status.LIMITED or reading.rating == "pass"
+        return replace(reading, is_judged=is_judged)
 
     def _head(self, width: int) -> Content:
         name = Content.styled("linkgauge  ", KEY) + Content.styled("observe  ", "bold")

@@ -72,9 +72,18 @@ def short_reason(row: ObservedConnection) -> str:
     return first or STATUS_WORDS[row.status]
 
 
+def status_sentence(row: ObservedConnection) -> str:
+    """Return the result of a connection without its findings as a sentence."""
+    if row.status is Status.ENDED:
+        return "It has ended. The findings until then:" if row.findings else "It has ended."
+    return numbers.sanitize(row.reason) or STATUS_WORDS[row.status]
+
+
 def long_reason(row: ObservedConnection) -> str:
-    """Return the same as a sentence."""
-    return numbers.sanitize(row.findings[0].text if row.findings else row.reason)
+    """Return why a connection is as fast as it is, as a sentence."""
+    if row.status is Status.ENDED:
+        return short_reason(row)
+    return numbers.sanitize(row.findings[0].text) if row.findings else status_sentence(row)
 
 
 FIELDS: Final[dict[str, Callable[[ObservedConnection], str]]] = {

@@ -8,22 +8,24 @@ from textual.content import Content
 
 from ...observe.observation import Observation, ObservedConnection, Status
 from ..gauges.verdict_panel import finding_lines
-from ..kit.drawing.styled_lines import first_fit, join_fit
+from ..kit.drawing.styled_lines import cut_words, first_fit, join_fit
 from ..kit.drawing.styles import DIRECTION_STYLES, KEY, MUTED
 from ..words import numbers
 from ..words.observed import totals_text
 from .connection_words import (
     STATUS_MARKS,
-    STATUS_WORDS,
     facts,
     figures,
     local_text,
     notes,
     peer_text,
     process_text,
+    status_sentence,
 )
 
 _PRODUCT: Final = Content.styled("linkgauge  ", KEY)
+_NOTE_GAP: Final = "   "
+_LEAST_NOTE: Final = 24
 _KIND: Final = Content.styled("observe  ", "bold")
 
 
@@ -58,9 +60,13 @@ def state_line(observation: Observation | None, state: TableState, width: int) -
     parts = [Content.styled(f"{numbers.count(state.shown)}{of_total} shown", "bold")]
     if state.is_frozen:
         parts.append(Content.styled("❚❚ order frozen", "bold $text-warning"))
-    texts = () if observation is None else notes(observation)
-    parts += [Content.assemble(("▲ ", "bold $text-warning"), (text, MUTED)) for text in texts]
-    return join_fit(width, parts, "   ")
+    line = join_fit(width, parts, "   ")
+    for text in () if observation is None else notes(observation):
+        room = width - line.cell_length - len(_NOTE_GAP) - 2
+        line = Content.assemble(line, _NOTE_GAP, ("▲ ", "bold $text-warning"), (cut_words(text, room), MUTED))
+        if line.cell_length >= width - _LEAST_NOTE:
+            break
+    return line
 
 
 def connection_head(row: ObservedConnection, width: int) -> Content:
@@ -86,8 +92,7 @@ def why_lines(row: ObservedConnection) -> list[Content]:
     lines: list[Content] = []
     if row.status is Status.ENDED or not row.findings:
         mark = (f"{STATUS_MARKS[row.status]} ", "bold")
-        reason = numbers.sanitize(row.reason) or STATUS_WORDS[row.status]
-        lines.append(Content.assemble(mark, (reason, "bold")))
+        lines.append(Content.assemble(mark, (status_sentence(row), "bold")))
     return [*lines, *finding_lines(row.findings)]
 
 

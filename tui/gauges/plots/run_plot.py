@@ -134,7 +134,10 @@ class RunPlot(LineWidget[CockpitSnapshot]):
             self.set_titles(first_fit(width, *map(Content, WINDOW_TITLES)), Content(""))
             return window_lines(value.windows, width, height)
         plot = RatePlot(value) if content is PlotContent.THROUGHPUT else TracePlot(value, content)
-        self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
+        titles = list(plot.titles())
+        if self._given_contents and content is not PlotContent.THROUGHPUT:
+            titles = titles[1:]  # a single connection has no median
+        self.set_titles(first_fit(width, *titles), join_fit(width, map(Content, plot.legend()), "   "))
         if width < 20 or height < 4:
             return []
         span_s = value.span_s
