@@ -161,6 +161,8 @@ class RowMaker:
         result = judge(evidence, around)
         if not result.findings:
             return result
+        if around.stalled:  # it is certain at once: what was said while something moved is out of date
+            tracked.stable = StableFindings()
         findings = tracked.stable.update(now_ns, result.findings)
         return replace(result, reason=findings[0].text, findings=findings)
 

@@ -27,8 +27,8 @@ _INT_BYTES: Final = 4
 _OFFSETS: Final = tuple(accumulate((struct.calcsize("=" + code) for code in "".join(_PARTS)), initial=0))
 _FIELD_COUNT: Final = len(_OFFSETS) - 1
 _OPTIONS, _MSS, _LAST_DATA_RECEIVED, _LAST_ACK_RECEIVED, _BYTES_ACKED = map(_OFFSETS.index, (5, 16, 52, 56, 120))
-_PROBES, _BACKOFF, _APP_LIMITED, _RECEIVED_MSS, _RECEIVE_RTT, _BYTES_RECEIVED, _NEEDLESS = map(
-    _OFFSETS.index, (3, 4, 7, 20, 92, 128, 216)
+_PROBES, _TIMEOUTS, _APP_LIMITED, _RECEIVED_MSS, _RECEIVE_RTT, _BYTES_RECEIVED, _NEEDLESS = map(
+    _OFFSETS.index, (3, 2, 7, 20, 92, 128, 216)
 )
 _WINDOW: Final = slice(232, 236)  # tcpi_rcv_wnd, Linux 6.2
 BYTES_MOVED: Final = slice(120, 136)
@@ -136,7 +136,7 @@ def parse_tcp_info(data: bytes, memory: tuple[int, ...] | None = None) -> TcpInf
         counters=tuple(counters),
         bytes_received=fields[_BYTES_RECEIVED] if known > _BYTES_RECEIVED else None,
         probes=fields[_PROBES],
-        timeouts=fields[_BACKOFF],
+        timeouts=fields[_TIMEOUTS],
         needless_retransmits=fields[_NEEDLESS] if known > _NEEDLESS else None,
         window_bytes=int.from_bytes(data[_WINDOW], sys.byteorder) if len(data) >= _WINDOW.stop else None,
         is_app_limited=bool(fields[_APP_LIMITED] & 1),

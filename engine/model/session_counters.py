@@ -105,9 +105,8 @@ def since_last(before: Sequence[int | None] | None, after: Sequence[int | None])
     """
     values = list(after)
     for position in _CUMULATIVE:
-        value = values[position]
-        if value is not None:
-            values[position] = max(0, value - ((before and before[position]) or 0))
+        now, was = values[position], None if before is None else before[position]
+        values[position] = None if now is None else max(0, now - (was or 0))
     return dict(zip(TCP_COUNTER_NAMES, values, strict=True))
 
 

@@ -35,6 +35,7 @@ _REACHED_BY_CLOCKS: Final = 0.5
 _MIN_CLOCK: Final = 0.05
 # Of the samples, or of the time by the kernel's clocks: a flow that is held for less has another limit.
 _HELD: Final = 0.4
+_MOSTLY: Final = 0.8  # of the samples: on a busy host the round trip is longer without any queue
 _MIN_SAMPLES: Final = 3
 _AT_LIMIT: Final = 0.8  # of a kernel's limit: a buffer of this size does not grow any more
 _CONSTANT: Final = 1.15  # times its first size: a window that did not grow
@@ -112,7 +113,7 @@ def find_reached_bound(view: FlowView) -> WindowBound | None:
     if bound is None or (bound.held is not None and view.fills_queue):
         return None
     if view.flow.expected_bit_s is None:
-        is_observed = view.evidence.is_observed and bound.held is not None and not view.has_queue
+        is_observed = view.evidence.is_observed and (bound.held or 0.0) >= (_MOSTLY if view.has_queue else _HELD)
         return bound if view.evidence.window_bytes is not None or is_observed else None
     needed = _needed_bytes(view)
     return None if needed is None or bound.window_bytes >= needed else bound

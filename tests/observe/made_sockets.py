@@ -47,7 +47,7 @@ class Socket:
 
     def info(self) -> bytes:
         """Return struct tcp_info."""
-        head = struct.pack("=8B", 1, 0, 0, self.probes, self.timeouts, self.options, 0, 0)
+        head = struct.pack("=8B", 1, 0, self.timeouts, self.probes, 0, self.options, 0, 0)
         words = [0] * 24
         for at, value in (
             (16, MSS),

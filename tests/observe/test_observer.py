@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS, Direction
@@ -110,6 +110,22 @@ def test_a_target_shows_idle_connections_and_all_others_only_moving_ones(transfe
     ports = {row.key.local.port for row in all_.connections}
     assert transfer in ports
     assert port not in ports
+
+
+def test_a_receiver_that_has_stopped_reading_is_named() -> None:
+    """Its window is closed, and the sender's bytes wait."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(server.getsockname()) as client, server.accept()[0]:
+            client.setblocking(False)
+            with suppress(BlockingIOError):
+                while True:
+                    client.send(PAYLOAD)
+            with closing(Observer(request(f":{port}"), load_catalog())) as observer:
+                observation = look(observer, 4)
+    row = next(row for row in observation.connections if row.key.remote.port == port)
+    assert (row.status, row.findings[0].code) == (Status.LIMITED, "receive-window")
+    assert "bytes wait" in row.findings[0].evidence
 
 
 def test_observations_come_in_an_event_loop_until_they_are_closed(transfer: int) -> None:

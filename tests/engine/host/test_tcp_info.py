@@ -16,7 +16,7 @@ PAYLOAD_BYTES = 8 << 20
 
 def layout(length: int = 232) -> bytes:
     """Return a struct tcp_info in which every field holds its own offset."""
-    head = struct.pack("=8B", 1, 0, 0, 0, 0, 0b101, 0, 0)
+    head = struct.pack("=8B", 1, 0, 2, 3, 0, 0b101, 0, 0b1)
     words = struct.pack("=24I", *range(8, 104, 4))
     tail = struct.pack("=4Q6I4Q", *range(104, 136, 8), *range(136, 160, 4), *range(160, 192, 8))
     newest = struct.pack("=2I2Q4I", 192, 196, 200, 208, *range(216, 232, 4))
@@ -42,6 +42,9 @@ def test_each_field_is_read_from_its_place_in_linux_tcp_h() -> None:
     assert (tcp.bytes_retrans, tcp.out_of_order, tcp.peer_window_bytes) == (208, 224, 228)
     assert (tcp.rcv_space_bytes, tcp.unsent_bytes, info.receive_idle_ms) == (96, 144, 52)
     assert tcp.unacked_bytes == 24 * 16
+    assert (info.timeouts, info.probes, info.is_app_limited) == (2, 3, True)
+    assert (info.received_mss_bytes, info.receive_rtt_us, info.bytes_received) == (20, 92, 128)
+    assert (info.needless_retransmits, info.peer_window_bytes, info.window_bytes) == (216, 228, None)
     assert (tcp.send_memory_bytes, tcp.receive_buffer_bytes) == (None, None)
 
 
