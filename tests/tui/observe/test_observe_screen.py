@@ -143,7 +143,7 @@ async def test_enter_opens_a_connection_in_gauges_and_escape_comes_back() -> Non
             "in flight",
             "needed",
             "throughput",
-            "congestion window",
+            "cwnd, KiB",
             "▼ receiver too slow",
             "◆ The receiver",
         ):
