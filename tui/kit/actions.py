@@ -4,79 +4,24 @@ Each screen in an action's `screens` has a method `action_<id>`; a test checks t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from textual.binding import Binding, BindingType
 
-
-class ScreenKind(Enum):
-    """The screens with actions."""
-
-    COCKPIT = "cockpit"
-    HISTORY = "history"
-    STORED = "stored run"
-    REPLAY = "replay"
-    COMPARE = "compare"
-    ENDPOINT = "endpoint"
-    SWEEP = "sweep"
-    MESH = "mesh"
-    WATCH = "watch"
-    OBSERVE = "observe"
-    CONNECTION = "connection"
-
+from .action import Action, ScreenKind
+from .observe_actions import OBSERVE_ACTIONS, OF_OBSERVE
 
 Marks = tuple[tuple[str, str], ...]
 """The marks of a screen, each with its meaning, for the help page."""
 
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """An action of the user.
-
-    Attributes:
-        id: The method is called `action_<id>`.
-        keys: Textual's names of the keys; the footer shows the first.
-        label: The text in the footer.
-        title: The text in the command palette.
-        help: The text on the help page.
-        topic: The section of the help page.
-        key_labels: Names of the keys for the user, if Textual's would not be understood.
-        in_footer: Whether the footer shows it. The settings bar shows the keys of settings instead.
-        screens: The screens that have the action.
-        footer_hidden_on: Screens whose footer has no room for it.
-        takes_text: Whether the user types a text next. Such a key is handled before the next key is read: keys that
-            arrive together, as over a slow ssh connection, would otherwise be actions of the screen.
-    """
-
-    id: str
-    keys: tuple[str, ...]
-    label: str
-    title: str
-    help: str
-    topic: str
-    key_labels: tuple[str, ...] = ()
-    in_footer: bool = True
-    screens: tuple[ScreenKind, ...] = (ScreenKind.COCKPIT,)
-    footer_hidden_on: tuple[ScreenKind, ...] = ()
-    takes_text: bool = False
-
-    @property
-    def key_names(self) -> str:
-        """The keys with their names for the user: `/ f`."""
-        return " ".join(self.key_labels or self.keys)
-
-
-_OF_OBSERVE: Final = (ScreenKind.OBSERVE, ScreenKind.CONNECTION)
-_WITHOUT_RUNS: Final = (ScreenKind.ENDPOINT, *_OF_OBSERVE)
+_WITHOUT_RUNS: Final = (ScreenKind.ENDPOINT, *OF_OBSERVE)
 _OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {*_WITHOUT_RUNS, ScreenKind.REPLAY})
 _BUT_REPLAY: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.REPLAY)
 _WITH_INSTRUMENTS: Final = (ScreenKind.COCKPIT, ScreenKind.STORED, ScreenKind.REPLAY)
 
 _ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
 # Screens of other apps, and those with a help page of their own: the page of the cockpit does not explain them.
-_OF_OTHER_PAGES: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.WATCH, *_OF_OBSERVE})
+_OF_OTHER_PAGES: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.WATCH, *OF_OBSERVE})
 
 ACTIONS: Final = (
     Action(
@@ -259,59 +204,7 @@ ACTIONS: Final = (
         "Show this host's TCP connections of other programs by their rates, and why each is slow.",
         "Results", in_footer=False,
     ),
-    Action(
-        "open_connection", ("enter",), "open", "Open the connection in gauges",
-        "Show the connection at the cursor in gauges and plots, with its windows and all findings.",
-        "Observe", screens=(ScreenKind.OBSERVE,),
-    ),
-    Action(
-        "filter", ("slash", "f"), "filter", "Filter the connections",
-        "Filter as you type. Each word must match; `process:nginx`, `user:`, `peer:`, `local:`, `nic:`, `why:` and "
-        "`cc:` search one column. Enter goes back to the table.",
-        "Observe", ("/", "f"), screens=(ScreenKind.OBSERVE,), takes_text=True,
-    ),
-    Action(
-        "sort_rows", ("s",), "sort", "Sort by the next column",
-        "Sort by the next column: rate, why, retransmits, RTT, cwnd, in flight, process, user, peer. A click on a "
-        "column's title sorts by it.",
-        "Observe", screens=(ScreenKind.OBSERVE,),
-    ),
-    Action(
-        "reverse_rows", ("S",), "reverse", "Reverse the order of the table",
-        "Reverse the order of the table.",
-        "Observe", in_footer=False, screens=(ScreenKind.OBSERVE,),
-    ),
-    Action(
-        "freeze", ("p", "space"), "freeze", "Freeze or release the display",
-        "In the table, freeze the order of the rows; their values go on. In the gauges, freeze everything. Press "
-        "again to release.",
-        "Observe", screens=_OF_OBSERVE,
-    ),
-    Action(
-        "plot_next", ("v",), "plot", "Plot throughput, RTT, cwnd or windows",
-        "Show the next plot: throughput, RTT, cwnd, bytes in flight and windows.",
-        "Observe", screens=(ScreenKind.CONNECTION,),
-    ),
-    Action(
-        "maximize_next", ("m",), "maximize", "Show one part of the screen alone",
-        "Show one part of the screen alone; again: the next one; after the last, all of them.",
-        "Observe", screens=_OF_OBSERVE,
-    ),
-    Action(
-        "close_connection", ("escape", "q", "ctrl+c"), "back", "Go back to the table",
-        "Go back to the table of connections.",
-        "Observe", ("esc", "q", "^c"), screens=(ScreenKind.CONNECTION,),
-    ),
-    Action(
-        "clear_filter", ("escape",), "all", "Show all connections",
-        "Show all connections and all parts of the screen again; then go back, if the cockpit opened the table.",
-        "Observe", ("esc",), in_footer=False, screens=(ScreenKind.OBSERVE,),
-    ),
-    Action(
-        "leave_observe", ("q", "ctrl+c"), "quit", "Leave the table of connections",
-        "Leave the table of connections.",
-        "Observe", ("q", "^c"), screens=(ScreenKind.OBSERVE,),
-    ),
+    *OBSERVE_ACTIONS,
     Action(
         "export", ("e",), "export", "Export",
         "Write the run, or all marked runs, as CSV, JSON or an HTML report; or the screen as a picture.",
@@ -320,7 +213,7 @@ ACTIONS: Final = (
     Action(
         "export", ("e",), "export", "Export the screen",
         "Write the screen as a picture.",
-        "App", screens=_WITHOUT_RUNS, footer_hidden_on=_OF_OBSERVE,
+        "App", screens=_WITHOUT_RUNS, footer_hidden_on=OF_OBSERVE,
     ),
     Action(
         "history", ("h",), "history", "Show the saved runs",
@@ -469,7 +362,7 @@ ACTIONS: Final = (
         "suspend", ("ctrl+z",), "suspend", "Suspend to the shell",
         "Suspend to the shell; `fg` returns. A test keeps running until the remote end stops waiting.",
         "App", ("^z",), in_footer=False,
-        screens=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH, *_OF_OBSERVE),
+        screens=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH, *OF_OBSERVE),
     ),
     Action(
         "leave", ("q", "ctrl+c"), "quit", "Quit",
@@ -550,8 +443,8 @@ def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[
     the cockpit.
     """
     topics: dict[str, list[Action]] = {}
-    if screen in _OF_OBSERVE:
-        of_page = {*_OF_OBSERVE}
+    if screen in OF_OBSERVE:
+        of_page = {*OF_OBSERVE}
     else:
         of_page = {screen} if screen in _ALONE else {*ScreenKind} - _OF_OTHER_PAGES
     for action in ACTIONS:
