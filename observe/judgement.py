@@ -41,8 +41,8 @@ _NOT_OBSERVED: Final[set[FindingCode]] = {
     "no-payload",
 }
 _ON_FULL_PATH: Final[set[FindingCode]] = {"path-slow", "congestion-window", "acks-queued"}
-# A larger window would only make the queue longer.
-_WITH_FULL_QUEUE: Final[set[FindingCode]] = {"receive-window", "send-buffer", "window-below-bdp"}
+# A larger buffer would only make the queue longer. A slow reader delays acknowledgements, which looks like a queue.
+_WITH_FULL_QUEUE: Final[set[FindingCode]] = {"send-buffer", "window-below-bdp"}
 _OF_FAR_END: Final[set[FindingCode]] = {"receive-window", "loss", "policer", "path-slow", "pacing", "mss-small"}
 
 
@@ -95,7 +95,7 @@ def _judge_sender(evidence: Evidence, around: Circumstances) -> Judgement:
         return _app_limited(view)
     findings = [_adapt(view, each, around) for each in diagnose(evidence) if each.code not in _NOT_OBSERVED]
     if evidence.expected_bit_s is None:
-        spared = _ON_FULL_PATH | (_WITH_FULL_QUEUE if view.fills_queue else set())
+        spared = _ON_FULL_PATH | _WITH_FULL_QUEUE if view.fills_queue else _ON_FULL_PATH
         findings = [each for each in findings if each.code not in spared]
     if findings:
         return Judgement(Status.LIMITED, findings[0].text, tuple(findings))
