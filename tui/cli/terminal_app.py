@@ -35,6 +35,7 @@ from ..session.preferences import Preferences, save_preferences
 from ..session.run_spec import Judging, RunSpec, find_initial_preset, pick_preset
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
+from ..words.redaction import REDACTION
 from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
 
@@ -397,6 +398,8 @@ async def _run_observe(request: "ObserveRequest", catalog: Catalog) -> int:
     from ...observe.observer import Observer, observe
     from ..observe.observe_screen import screen_request
 
+    if request.target is not None and request.target.kind == "host":
+        REDACTION.learn_host(request.target.host)
     Observer(request, catalog).close()  # a target that does not exist is an error of the command line
     app = ObserveApp(
         observe(screen_request(request), catalog),
