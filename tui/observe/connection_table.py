@@ -130,7 +130,9 @@ class ConnectionTable(CursorList):
         return self._rows[at].key if at is not None and at < len(self._rows) else None
 
     def draw_header(self, width: int) -> Content:
-        """Return the titles of the columns, with an arrow at the one they are sorted by."""
+        """Return the titles of the columns, with an arrow at the one they are sorted by; nothing without rows."""
+        if not self._rows:
+            return Content("")
         arrow = "▼" if self._order.is_descending else "▲"
         cells = (
             _fit(f"{each.title}{arrow}" if each.title == self._order.column else each.title, each, room)

@@ -162,4 +162,4 @@ def empty_text(observation: Observation | None, *, target: str | None, filter_te
     if observation.totals.sockets:
         held = numbers.quantity(observation.totals.sockets, "connection")
         return f"This host has {held}, and none of them moves payload."
-    return "This host has no TCP connection. They appear here as soon as a program makes one."
+    return "This host has no TCP connection yet. A new one appears here by itself."

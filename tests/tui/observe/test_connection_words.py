@@ -92,7 +92,7 @@ def test_the_notes_have_the_udp_socket_that_drops_most() -> None:
 @pytest.mark.parametrize(
     ("sockets", "target", "filter_text", "total", "text"),
     [
-        (0, None, "", 0, "This host has no TCP connection. They appear here as soon as a program makes one."),
+        (0, None, "", 0, "This host has no TCP connection yet. A new one appears here by itself."),
         (7, None, "", 0, "This host has 7 connections, and none of them moves payload."),
         (0, "db-02", "", 0, "No connection matches db-02."),
         (7, None, "x", 6, "None of the 6 connections matches 'x'."),
