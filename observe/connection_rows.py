@@ -10,6 +10,7 @@ from ..engine.model.plan import SECOND_NS, Direction
 from ..engine.results.sums.sample_sum import SampleSum
 from ..presets.diagnosis.evidence import Evidence
 from ..presets.diagnosis.live import MIN_SPAN_NS, StableFindings, is_long_enough, make_evidence
+from ..presets.diagnosis.window_bounds import flow_windows
 from .connection_track import ConnectionTrack
 from .expected_rates import ExpectedRates, ip_version_of
 from .judgement import Circumstances, Judgement, judge
@@ -129,14 +130,16 @@ class RowMaker:
         row = replace(row, expected=expected)
         if tracked.has_ended:
             return replace(row, status=Status.ENDED, reason="It ended in this interval.")
-        result = self._judge(tracked, track, sums[row.direction], row, interfaces, now_ns)
-        return replace(row, status=result.status, reason=result.reason, findings=result.findings)
+        evidence = self._evidence(track, row.direction, sums[row.direction], row)
+        windows = () if evidence is None else flow_windows(evidence)
+        result = self._judge(tracked, track, evidence, row, interfaces, now_ns)
+        return replace(row, status=result.status, reason=result.reason, findings=result.findings, windows=windows)
 
     def _judge(
         self,
         tracked: TrackedConnection,
         track: ConnectionTrack,
-        sums: SampleSum,
+        evidence: Evidence | None,
         row: ObservedConnection,
         interfaces: tuple[InterfaceRates, ...],
         now_ns: int,
@@ -155,7 +158,7 @@ class RowMaker:
             if rates is None
             else (rates.out_bit_s if flow is Direction.OUT else rates.in_bit_s),
         )
-        result = judge(self._evidence(track, flow, sums, row), around)
+        result = judge(evidence, around)
         if not result.findings:
             return result
         if around.stalled:  # it is certain at once: what was said while something moved is out of date

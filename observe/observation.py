@@ -14,6 +14,7 @@ from ..engine.model.host_info import NicInfo
 from ..engine.model.plan import Direction
 from ..engine.model.samples import SessionSample
 from ..presets.diagnosis.finding import Finding
+from ..presets.diagnosis.window_bounds import FlowWindows
 
 
 class ConnectionKey(NamedTuple):
@@ -77,8 +78,8 @@ class ObservedConnection:
     """A TCP connection that this program did not make.
 
     `owner` is None if this user may not see the process; `user` is always known. `expected` is the rate that its
-    interface allows in its main direction. `reason` is a sentence about `status`: the first finding's text, or why
-    there is none.
+    interface allows in its main direction, and `windows` are of that direction. `reason` is a sentence about
+    `status`: the first finding's text, or why there is none.
     """
 
     key: ConnectionKey
@@ -95,6 +96,7 @@ class ObservedConnection:
     nic: NicInfo | None = None
     expected: ExpectedRate | None = None
     observed_ns: int = 0
+    windows: tuple[FlowWindows, ...] = ()
 
     @property
     def direction(self) -> Direction:

@@ -34,6 +34,11 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
     "mesh/host_supervisor": "tests/mesh/test_coordinator.py",
     "mesh/over_ssh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
+    "tui/kit/action": "data without code",
+    "tui/kit/observe_actions": "part of the registry: tests/tui/kit/test_actions.py",
+    "tui/observe/observe_lines": "lines of the screen: tests/tui/observe/test_observe_screen.py and test_snapshots.py",
+    "tui/observe/connection_screen": "opened from the table: tests/tui/observe/test_observe_screen.py and test_snapshots.py",
+    "tui/words/observed": "tests/tui/observe/test_observe_screen.py, tests/tui/cli/render/test_observed_table.py",
     "tui/kit/screens/feature_app": "tests/tui/mesh/test_mesh_screen.py, tests/tui/sweep/test_sweep_screen.py, tests/tui/history",
     "tui/kit/screens/progress_screen": "a base class: tests/tui/mesh/test_mesh_screen.py and tests/tui/watch/test_watch_screen.py",
     "tui/run/run_services": "values and stored sweeps and meshes: tests/tui/sweep/test_sweep_screen.py, tests/tui/cli/commands/test_mesh.py",
@@ -107,6 +112,7 @@ OF_SEVERAL_MODULES: dict[str, str] = {
     "tests/tui/mesh/test_snapshots": "pictures of the screen of a mesh",
     "tests/tui/sweep/test_snapshots": "pictures of the screen of a sweep",
     "tests/tui/watch/test_snapshots": "pictures of the screen of a watch",
+    "tests/tui/observe/test_snapshots": "pictures of the table of connections, and of one connection",
 }
 
 # Base names that several packages have, because each is the same thing in another role: what it is, how it is

@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from asyncio import to_thread
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +29,8 @@ from ..words.redaction import REDACTION
 if TYPE_CHECKING:
     from ...engine.model.peer import Peer
     from ...engine.results.run_log import RunEntry, RunLog
+    from ...observe.observation import Observation
+    from ...presets.catalog import Catalog
     from ...watch.watch_plan import WatchPlan
     from ..endpoint.served_endpoint import ServedEndpoint
     from ..kit.screens.feature_app import StoredServices
@@ -126,6 +128,15 @@ class BaseApp(FeatureApp):
             return False
         screen.run_worker(opening, group="open group", exclusive=True, exit_on_error=False)
         return True
+
+    def open_observe(self, catalog: "Catalog") -> None:
+        """Show the connections of other programs."""
+        from ...observe.observer import observe
+        from ...observe.request import ObserveRequest
+        from ..observe.observe_screen import ObserveScreen, screen_request
+
+        request = screen_request(ObserveRequest(pass_percent=self.preferences.pass_mark))
+        self.push_screen(ObserveScreen(observe(request, catalog)))
 
     def stored_sweeps(self, services: "StoredServices") -> "StoredSweeps | None":
         """Return the stored sweeps; None if this app starts no runs, or does not store them."""
@@ -322,6 +333,23 @@ class MeshApp(BaseApp):
     async def action_quit(self) -> None:
         """Stop the mesh in order, also when one of Textual's own keys asks to quit."""
         self.mesh.action_leave_mesh()
+
+
+class ObserveApp(BaseApp):
+    """One screen with the connections of other programs, until the user leaves it."""
+
+    def __init__(
+        self,
+        observations: "AsyncIterable[Observation]",
+        target: str | None = None,
+        *,
+        preferences: Preferences = NO_PREFERENCES,
+        save: SavePreferences = discard_preferences,
+    ) -> None:
+        from ..observe.observe_screen import ObserveScreen
+
+        super().__init__(preferences, save)
+        self.home = self.observing = ObserveScreen(observations, target)
 
 
 class WatchApp(BaseApp):

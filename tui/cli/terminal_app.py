@@ -26,7 +26,7 @@ from ...presets.catalog import Catalog
 from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..app.app import BaseApp, LinkgaugeApp, MeshApp, ReplayApp, WatchApp
+from ..app.app import BaseApp, LinkgaugeApp, MeshApp, ObserveApp, ReplayApp, WatchApp
 from ..app.far_end_keeper import FarEndKeeper
 from ..app.look import read_look
 from ..kit.screens.feature_app import StoredServices
@@ -35,12 +35,14 @@ from ..session.preferences import Preferences, save_preferences
 from ..session.run_spec import Judging, RunSpec, find_initial_preset, pick_preset
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
+from ..words.redaction import REDACTION
 from .output import PROGRAM, print_stderr, write_in_background
 from .termination import handle_signals, interruption, signal_exit_status
 
 if TYPE_CHECKING:
     from ...discovery.announcement import FoundEndpoint
     from ...engine.results.run_log import RunLog
+    from ...observe.request import ObserveRequest
     from ...watch.watch_plan import WatchPlan
     from ..mesh.mesh_session import MeshSession
     from ..session.run_exports import ExportFormat
@@ -382,6 +384,32 @@ async def run_watch_screen(
     )
 
     return await _run_series(app, session, app.watching.over)
+
+
+def run_observe_screen(request: "ObserveRequest", catalog: Catalog) -> int:
+    """Show the connections of other programs until the user leaves, or a signal ends it; return the exit status.
+
+    Raises LinkgaugeError if the target does not exist.
+    """
+    return run(_run_observe(request, catalog))
+
+
+async def _run_observe(request: "ObserveRequest", catalog: Catalog) -> int:
+    from ...observe.observer import Observer, observe
+    from ..observe.observe_screen import screen_request
+
+    if request.target is not None and request.target.kind == "host":
+        REDACTION.learn_host(request.target.host)
+    Observer(request, catalog).close()  # a target that does not exist is an error of the command line
+    app = ObserveApp(
+        observe(screen_request(request), catalog),
+        None if request.target is None else request.target.text,
+        preferences=read_look(),
+        save=partial(save_preferences, config_dir()),
+    )
+    with _leave_on_signal(app, lambda _number: False, asyncio.Event().wait):
+        await app.run_async()
+    return app.return_code or 0
 
 
 def run_replay(run_id: str, log: "RunLog", speed: float) -> int:

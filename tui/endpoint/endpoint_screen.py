@@ -1,7 +1,5 @@
 """The screen of an endpoint: its clients with their rates, its limits and its log."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
@@ -11,14 +9,12 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
-from ...engine.model.errors import RunLogError
 from ..kit.actions import Marks, ScreenKind, bindings
 from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen
 from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import app_of
 from ..session.preferences import Preferences
-from ..session.run_exports import ExportFormat
 from ..words import numbers
 from .client_table import ClientTable
 from .endpoint_panels import EndpointGauge, EndpointHeader, EndpointLogView, LimitsPanel, RateHistory
@@ -159,12 +155,7 @@ class EndpointScreen(ActionScreen):
 
     def action_export(self) -> None:
         """Export a picture of the screen."""
-        prompt_export(self, [], _refuse_export)
-
-
-def _refuse_export(run_ids: Sequence[str], form: ExportFormat, path: Path) -> Path:
-    del run_ids, form
-    raise RunLogError(f"{path}: an endpoint saves no runs; export them where the test was started")
+        prompt_export(self)
 
 
 def _invitation(info: EndpointInfo) -> Content:

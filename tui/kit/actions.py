@@ -4,75 +4,24 @@ Each screen in an action's `screens` has a method `action_<id>`; a test checks t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from textual.binding import Binding, BindingType
 
-
-class ScreenKind(Enum):
-    """The screens with actions."""
-
-    COCKPIT = "cockpit"
-    HISTORY = "history"
-    STORED = "stored run"
-    REPLAY = "replay"
-    COMPARE = "compare"
-    ENDPOINT = "endpoint"
-    SWEEP = "sweep"
-    MESH = "mesh"
-    WATCH = "watch"
-
+from .action import Action, ScreenKind
+from .observe_actions import OBSERVE_ACTIONS, OF_OBSERVE
 
 Marks = tuple[tuple[str, str], ...]
 """The marks of a screen, each with its meaning, for the help page."""
 
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """An action of the user.
-
-    Attributes:
-        id: The method is called `action_<id>`.
-        keys: Textual's names of the keys; the footer shows the first.
-        label: The text in the footer.
-        title: The text in the command palette.
-        help: The text on the help page.
-        topic: The section of the help page.
-        key_labels: Names of the keys for the user, if Textual's would not be understood.
-        in_footer: Whether the footer shows it. The settings bar shows the keys of settings instead.
-        screens: The screens that have the action.
-        footer_hidden_on: Screens whose footer has no room for it.
-        takes_text: Whether the user types a text next. Such a key is handled before the next key is read: keys that
-            arrive together, as over a slow ssh connection, would otherwise be actions of the screen.
-    """
-
-    id: str
-    keys: tuple[str, ...]
-    label: str
-    title: str
-    help: str
-    topic: str
-    key_labels: tuple[str, ...] = ()
-    in_footer: bool = True
-    screens: tuple[ScreenKind, ...] = (ScreenKind.COCKPIT,)
-    footer_hidden_on: tuple[ScreenKind, ...] = ()
-    takes_text: bool = False
-
-    @property
-    def key_names(self) -> str:
-        """The keys with their names for the user: `/ f`."""
-        return " ".join(self.key_labels or self.keys)
-
-
-_OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {ScreenKind.ENDPOINT, ScreenKind.REPLAY})
+_WITHOUT_RUNS: Final = (ScreenKind.ENDPOINT, *OF_OBSERVE)
+_OF_APP: Final = tuple(kind for kind in ScreenKind if kind not in {*_WITHOUT_RUNS, ScreenKind.REPLAY})
 _BUT_REPLAY: Final = tuple(kind for kind in ScreenKind if kind is not ScreenKind.REPLAY)
 _WITH_INSTRUMENTS: Final = (ScreenKind.COCKPIT, ScreenKind.STORED, ScreenKind.REPLAY)
 
 _ALONE: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH})
-# Screens of other apps: no page of the cockpit leads there.
-_OF_OTHER_APPS: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.WATCH})
+# Screens of other apps, and those with a help page of their own: the page of the cockpit does not explain them.
+_OF_OTHER_PAGES: Final = frozenset({ScreenKind.ENDPOINT, ScreenKind.WATCH, *OF_OBSERVE})
 
 ACTIONS: Final = (
     Action(
@@ -251,14 +200,20 @@ ACTIONS: Final = (
         "Watch", ("q", "^c"), screens=(ScreenKind.WATCH,),
     ),
     Action(
+        "observe", ("i",), "observe", "Observe the connections of other programs",
+        "Show this host's TCP connections of other programs by their rates, and why each is slow.",
+        "Results", in_footer=False,
+    ),
+    *OBSERVE_ACTIONS,
+    Action(
         "export", ("e",), "export", "Export",
         "Write the run, or all marked runs, as CSV, JSON or an HTML report; or the screen as a picture.",
         "Results", screens=_OF_APP, footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.WATCH),
     ),
     Action(
         "export", ("e",), "export", "Export the screen",
-        "Write the screen as a picture. Runs are saved where the test was started.",
-        "Endpoint", screens=(ScreenKind.ENDPOINT,),
+        "Write the screen as a picture.",
+        "App", screens=_WITHOUT_RUNS, footer_hidden_on=OF_OBSERVE,
     ),
     Action(
         "history", ("h",), "history", "Show the saved runs",
@@ -383,8 +338,11 @@ ACTIONS: Final = (
     Action(
         "settings", ("s",), "settings", "Settings: theme, units, refresh rate, pass mark",
         "Theme, units of the gauges, refresh rate and pass mark. Changes apply at once and are saved.",
-        "App", screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH),
-        footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH),
+        "App",
+        screens=(
+            ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH, ScreenKind.CONNECTION,
+        ),
+        footer_hidden_on=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH, ScreenKind.CONNECTION),
     ),
     Action(
         "help", ("question_mark", "f1"), "help", "Help: every key",
@@ -398,12 +356,13 @@ ACTIONS: Final = (
     Action(
         "redraw", ("ctrl+l",), "redraw", "Redraw the screen",
         "Redraw the screen, after another program has written on it.", "App", ("^l",), in_footer=False,
-        screens=(ScreenKind.COCKPIT, ScreenKind.ENDPOINT, ScreenKind.MESH, ScreenKind.WATCH),
+        screens=(ScreenKind.COCKPIT, *_WITHOUT_RUNS, ScreenKind.MESH, ScreenKind.WATCH),
     ),
     Action(
         "suspend", ("ctrl+z",), "suspend", "Suspend to the shell",
         "Suspend to the shell; `fg` returns. A test keeps running until the remote end stops waiting.",
-        "App", ("^z",), in_footer=False, screens=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH),
+        "App", ("^z",), in_footer=False,
+        screens=(ScreenKind.COCKPIT, ScreenKind.MESH, ScreenKind.WATCH, *OF_OBSERVE),
     ),
     Action(
         "leave", ("q", "ctrl+c"), "quit", "Quit",
@@ -480,10 +439,14 @@ def movement_bindings(**movements: str) -> list[BindingType]:
 def actions_by_topic(screen: ScreenKind = ScreenKind.COCKPIT) -> dict[str, list[Action]]:
     """Return the actions that the help page of a screen explains, by topic: the actions of its app.
 
-    The screens of a mesh and of a watch have only their own actions: they may run without the cockpit.
+    The screens of a mesh, of a watch and of observed connections have only their own actions: they may run without
+    the cockpit.
     """
     topics: dict[str, list[Action]] = {}
-    of_page = {screen} if screen in _ALONE else {*ScreenKind} - _OF_OTHER_APPS
+    if screen in OF_OBSERVE:
+        of_page = {*OF_OBSERVE}
+    else:
+        of_page = {screen} if screen in _ALONE else {*ScreenKind} - _OF_OTHER_PAGES
     for action in ACTIONS:
         if of_page & {*action.screens}:
             topics.setdefault(action.topic, []).append(action)

@@ -364,6 +364,10 @@ class CockpitScreen(SettingActions):
         else:
             app_of(self).open_history(history, self._services)
 
+    def action_observe(self) -> None:
+        """Open the table of other programs' connections."""
+        app_of(self).open_observe(self.catalog)
+
     def action_sweep(self) -> None:
         """Open the form of a new sweep."""
         if self._services.history is None:

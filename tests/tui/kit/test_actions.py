@@ -8,6 +8,8 @@ from linkgauge.tui.history.replay_screen import ReplayScreen
 from linkgauge.tui.history.stored_run_screen import StoredRunScreen
 from linkgauge.tui.kit.actions import ACTIONS, ScreenKind, actions_by_topic, actions_of, bindings
 from linkgauge.tui.mesh.mesh_screen import MeshScreen
+from linkgauge.tui.observe.connection_screen import ConnectionScreen
+from linkgauge.tui.observe.observe_screen import ObserveScreen
 from linkgauge.tui.run.cockpit_screen import CockpitScreen
 from linkgauge.tui.sweep.sweep_screen import SweepScreen
 from linkgauge.tui.watch.watch_screen import WatchScreen
@@ -33,7 +35,9 @@ def test_every_action_of_a_screen_has_its_method() -> None:
         EndpointScreen,
         SweepScreen,
     )
-    by_kind = {each.SCREEN_KIND: each for each in (*screens, MeshScreen, WatchScreen)}
+    by_kind = {
+        each.SCREEN_KIND: each for each in (*screens, MeshScreen, WatchScreen, ObserveScreen, ConnectionScreen)
+    }
     assert set(by_kind) == {*ScreenKind}
     missing = [
         (kind, action.id)
@@ -65,10 +69,14 @@ def test_the_help_of_the_endpoint_has_its_own_actions_and_that_of_the_app_all_ot
     of_endpoint = {action.id for actions in actions_by_topic(ScreenKind.ENDPOINT).values() for action in actions}
     of_app = {action.id for actions in actions_by_topic().values() for action in actions}
     of_watch = {action.id for actions in actions_by_topic(ScreenKind.WATCH).values() for action in actions}
-    of_both = {action.id for action in ACTIONS if {*action.screens} > {ScreenKind.ENDPOINT}}
+    of_observe = {action.id for actions in actions_by_topic(ScreenKind.OBSERVE).values() for action in actions}
+    assert of_observe == {
+        action.id for actions in actions_by_topic(ScreenKind.CONNECTION).values() for action in actions
+    }
+    of_both = {action.id for action in ACTIONS if {ScreenKind.ENDPOINT, ScreenKind.COCKPIT} <= {*action.screens}}
     assert of_endpoint & of_app == {*of_both, "export"}
     assert not any("marked" in action.help for action in actions_of(ScreenKind.ENDPOINT))
-    assert of_endpoint | of_app | of_watch == {action.id for action in ACTIONS}
+    assert of_endpoint | of_app | of_watch | of_observe == {action.id for action in ACTIONS}
     assert not {"finish", "check_now"} & of_app
     assert "toggle_run" not in of_endpoint
 

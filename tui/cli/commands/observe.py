@@ -99,7 +99,7 @@ def observe(options: ObserveOptions) -> int:
     check_output_file("CSV file", options.csv, force=options.force)
     catalog = load_presets()
     enter_namespace(options.netns, pid)
-    is_plain = options.headless or options.as_json or options.json_stream or options.csv is not None
+    is_plain = options.headless or options.as_json or options.json_stream or (options.csv, min_rate) != (None, None)
     return run_observe(
         ObserveJob(
             request,

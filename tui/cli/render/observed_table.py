@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
-from ....engine.model.plan import Direction
-from ....observe.observation import DatagramSocket, Observation, ObservedConnection, Owner, Status
+from ....observe.observation import DatagramSocket, Observation, ObservedConnection, Status
 from ...words import numbers
+from ...words.observed import owner_text, totals_text
 from ...words.table import Column, Strong, Table
 from .table import PrintedTable
 
@@ -50,20 +50,6 @@ def observation_parts(observation: Observation) -> "Iterator[RenderableType]":
         yield Text("\n".join(("", *observation.notes)), "dim")
 
 
-def totals_text(observation: Observation) -> str:
-    """Return the line of totals."""
-    totals = observation.totals
-    parts = [
-        f"{numbers.quantity(totals.sockets, 'connection')}, {numbers.count(totals.moving)} moving payload",
-        f"{numbers.arrow(Direction.OUT)} {numbers.rate(totals.out_bit_s)}",
-        f"{numbers.arrow(Direction.IN)} {numbers.rate(totals.in_bit_s)}",
-    ]
-    if totals.ended:
-        short = f", {numbers.count(totals.short_lived)} within one interval" if totals.short_lived else ""
-        parts.append(f"{numbers.count(totals.ended)} ended{short}")
-    return "; ".join(parts)
-
-
 def _row(connection: ObservedConnection) -> tuple[str, ...]:
     sample = connection.out.sample
     main = connection.main
@@ -89,11 +75,6 @@ def _udp_row(row: DatagramSocket) -> tuple[str, ...]:
         str(row.key.local),
         str(row.key.remote) if row.key.remote.port else "",
     )
-
-
-def owner_text(owner: Owner | None, user: str) -> str:
-    """Return the process of a socket; its user alone if the process is not visible."""
-    return f"(user {user})" if owner is None else f"{owner.name}/{owner.pid}"
 
 
 def _remedies(observation: Observation) -> Iterator[str]:

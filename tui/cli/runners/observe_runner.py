@@ -4,10 +4,7 @@ import csv
 from collections.abc import Callable, Generator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import OutputError, explain_os_error
@@ -20,8 +17,6 @@ from ...words.redaction import REDACTION
 from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
 from ..termination import PASS, SHORT, RunStopper, signal_exit_status
 from .recording import error_lines
-
-_SCREEN: Final = "...observe.observe_screen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +39,10 @@ class ObserveJob:
 
 def run_observe(job: ObserveJob) -> int:
     """Observe until the time is up or a signal comes; return the exit status."""
-    if job.has_screen and find_spec(_SCREEN, __package__) is not None:
-        screen = import_module(_SCREEN, __package__)
-        status: int = screen.run_observe_screen(job.request, job.catalog)
-        return status
+    if job.has_screen:
+        from ..terminal_app import run_observe_screen
+
+        return run_observe_screen(job.request, job.catalog)
     write_in_background()
     with error_lines(as_json_stream=job.as_json_stream), _csv_rows(job.csv_file) as write_rows:
         return run(_observe(job, write_rows))

@@ -85,14 +85,20 @@ class LoadPlot:
 
 
 class RunPlot(LineWidget[CockpitSnapshot]):
-    """Shows one PlotContent of a run, period by period. Its axes follow the values in steps."""
+    """Shows one PlotContent of a run, period by period. Its axes follow the values in steps.
+
+    Args:
+        contents: What it goes through, in order; empty for what the run has.
+        widget_id: Its id.
+    """
 
     DEFAULT_CSS = """
     RunPlot { padding: 0 1; }
     """
 
-    def __init__(self) -> None:
-        super().__init__(widget_id="plot")
+    def __init__(self, contents: tuple[PlotContent, ...] = (), *, widget_id: str = "plot") -> None:
+        super().__init__(widget_id=widget_id)
+        self._given_contents = contents
         self._content: PlotContent | None = None  # the first one of the run
         self._periods: list[PlotPeriod] = []
         self._moment: object = None
@@ -128,7 +134,10 @@ class RunPlot(LineWidget[CockpitSnapshot]):
             self.set_titles(first_fit(width, *map(Content, WINDOW_TITLES)), Content(""))
             return window_lines(value.windows, width, height)
         plot = RatePlot(value) if content is PlotContent.THROUGHPUT else TracePlot(value, content)
-        self.set_titles(first_fit(width, *plot.titles()), join_fit(width, map(Content, plot.legend()), "   "))
+        titles = list(plot.titles())
+        if self._given_contents and content is not PlotContent.THROUGHPUT:
+            titles = titles[1:]  # a single connection has no median
+        self.set_titles(first_fit(width, *titles), join_fit(width, map(Content, plot.legend()), "   "))
         if width < 20 or height < 4:
             return []
         span_s = value.span_s
@@ -152,7 +161,9 @@ class RunPlot(LineWidget[CockpitSnapshot]):
         return [*lines, base_axis(room, self._axis_labels(plot, span_s, room))]
 
     def _contents(self) -> tuple[PlotContent, ...]:
-        """Return the contents of the run."""
+        """Return the contents that it goes through."""
+        if self._given_contents:
+            return self._given_contents
         readings = self.value.readings if self.value else None
         return plot_contents(Plan() if readings is None else readings.plan)
 

@@ -82,8 +82,8 @@ def _row(item: _Format) -> Content:
     return Content.assemble((f" {item.key} ", KEY), f"{item.name:<13}", (item.hint, MUTED))
 
 
-def prompt_export(screen: ActionScreen, run_ids: Sequence[str], export: ExportRuns) -> None:
-    """Ask for a format and a file. Then write these runs, or a picture of the screen when it was chosen."""
+def prompt_export(screen: ActionScreen, run_ids: Sequence[str] = (), export: ExportRuns | None = None) -> None:
+    """Ask for a format and a file. Then write these runs, or a picture of the screen: without runs only that."""
     app = app_of(screen)
     runs = run_ids[0] if len(run_ids) == 1 else numbers.quantity(len(run_ids), "run")
 
@@ -99,8 +99,8 @@ def prompt_export(screen: ActionScreen, run_ids: Sequence[str], export: ExportRu
                 return
             path = Path(text).expanduser()
             task = (
-                _write_picture(screen, picture, path)
-                if picture
+                _write_picture(screen, picture or "", path)
+                if picture or export is None
                 else _write_runs(screen, export, run_ids, extension, path)
             )
             screen.run_worker(task, group="export", exit_on_error=False)

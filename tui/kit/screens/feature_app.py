@@ -63,6 +63,10 @@ class FeatureApp(MessageApp):
         """Show the stored sweep or mesh with this name. Return False if there is neither."""
         raise NotImplementedError
 
+    def open_observe(self, catalog: "Catalog") -> None:
+        """Show the connections of other programs."""
+        raise NotImplementedError
+
 
 def app_of(screen: Screen[Any]) -> FeatureApp:
     """Return the app of a screen. Textual leaves its type open."""

@@ -1,4 +1,4 @@
-"""The screen of a mesh or a watch in progress: it follows the events of the session until the session is over.
+"""The screen of a session in progress, such as a mesh or a watch: it follows its events until the session is over.
 
 A background task follows the session and only posts messages. The handlers own all state. The screen is drawn soon
 after an event, but only a few times a second: many events come together.
@@ -27,7 +27,7 @@ _QUIT_TIMEOUT_S: Final = 30.0
 
 
 class ProgressScreen(ActionScreen):
-    """Follows the session of a mesh or a watch. A subclass has `take`, `finish` and `draw`."""
+    """Follows a session. A subclass has `take`, `finish` and `draw`."""
 
     @dataclass
     class Happened(Message):
@@ -48,10 +48,11 @@ class ProgressScreen(ActionScreen):
         self.is_closing = False
         self._draw_soon = Debounce(self, _DRAW_AFTER_S, self.draw)
 
-    def follow(self, session: AsyncIterable[Any], draw_clock: Callable[[], object]) -> None:
-        """Follow a session, and draw the times on the screen every second."""
+    def follow(self, session: AsyncIterable[Any], draw_clock: Callable[[], object] | None = None) -> None:
+        """Follow a session, and draw the times on the screen every second, if it has some."""
         self.run_worker(self._follow(session), group="session", exit_on_error=False)
-        self.set_interval(_CLOCK_EVERY_S, draw_clock)
+        if draw_clock is not None:
+            self.set_interval(_CLOCK_EVERY_S, draw_clock)
 
     async def _follow(self, session: AsyncIterable[Any]) -> None:
         try:

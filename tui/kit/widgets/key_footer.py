@@ -26,6 +26,8 @@ _FIRST: Final = frozenset(
         "leave_mesh",
         "leave_watch",
         "leave_replay",
+        "leave_observe",
+        "close_connection",
         "pause_replay",
     }
 )

@@ -1,0 +1,1 @@
+"""The screen of `linkgauge observe`: the connections of other programs, and one of them in gauges."""
