@@ -168,7 +168,7 @@ async def test_a_worker_that_does_not_start_costs_its_own_host_only(sshd: Sshd, 
     python = tmp_path / "python"
     python.write_text(
         "#!/bin/sh\n"
-        'case "$* on $SSH_CONNECTION" in *dask_process*127.0.0.63*) export DASK_TEMPORARY_DIRECTORY=/proc/none;; esac\n'
+        'case "$* $SSH_CONNECTION" in *dask_process*127.0.0.63*) export DASK_TEMPORARY_DIRECTORY=/proc/no;; esac\n'
         f'exec {sys.executable} "$@"\n'
     )
     python.chmod(0o755)
@@ -177,7 +177,7 @@ async def test_a_worker_that_does_not_start_costs_its_own_host_only(sshd: Sshd, 
         [lost] = cluster.lost
         assert (lost.host, lost.failure.code) == ("db-3", FailureCode.FAILED)
         assert lost.failure.detail.startswith("its Dask process did not start: ")
-        assert "/proc/none" in lost.failure.detail
+        assert "/proc/no" in lost.failure.detail
     sshd.wait_until_gone()
 
 
