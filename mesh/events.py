@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..engine.model.events import Event
-from .plan import Cell, MeshPlan
+from .plan import CELL_OVERHEAD_NS, Cell, MeshPlan
 
 
 class FailureCode(StrEnum):
@@ -38,10 +38,12 @@ class MeshBegan:
     """The hosts are known and their endpoints listen: always the first event.
 
     `plan` has the hosts' addresses, and only hosts that have one. `cells` is the number of cells to measure.
+    `overhead_ns` is the expected overhead of a test: the start of all endpoints took so long.
     """
 
     plan: MeshPlan
     cells: int
+    overhead_ns: int = CELL_OVERHEAD_NS
 
 
 @dataclass(frozen=True, slots=True)

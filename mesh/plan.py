@@ -17,7 +17,7 @@ MAX_NAME_LENGTH: Final = 64
 PORTS: Final = 65_536
 """A port is below this number."""
 CELL_OVERHEAD_NS: Final = SECOND_NS
-"""The approximate overhead of a test: its process, connecting, the key, the result."""
+"""The least overhead of a test that is expected: its process, connecting, the key, the result."""
 GROUP_PREFIX: Final = "mesh-"
 """The beginning of every mesh's name, which is the group of its runs in the run log."""
 # A test of this duration has five samples after the warm-up: enough for a confidence interval. More would cost: the
@@ -131,6 +131,22 @@ class MeshPlan:
         """Every cell, in the order of hosts."""
         names = [host.name for host in self.hosts]
         return tuple(Cell(sender, receiver) for sender in names for receiver in names if sender != receiver)
+
+
+def estimate_ns(plan: MeshPlan, cells: int, overhead_ns: int) -> int:
+    """Return the estimated time of so many tests with an overhead each, and of the end of all on the hosts."""
+    turns = -(-cells // _cells_at_once(plan))
+    return turns * ((plan.base.duration_ns or 0) + overhead_ns) + 2 * overhead_ns
+
+
+def mean_overhead_ns(plan: MeshPlan, ended: int, took_ns: int) -> int:
+    """Return the overhead of each of the tests that have ended since the first began."""
+    turns = -(-ended // _cells_at_once(plan))
+    return max(took_ns // turns - (plan.base.duration_ns or 0), 0)
+
+
+def _cells_at_once(plan: MeshPlan) -> int:
+    return 1 if plan.mode is MeshMode.ISOLATED else max(len(plan.hosts) // 2, 1)
 
 
 @dataclass(frozen=True, slots=True)

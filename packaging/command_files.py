@@ -28,7 +28,7 @@ COMPLETIONS: Final = {"bash": PROGRAM, "zsh": f"_{PROGRAM}", "fish": f"{PROGRAM}
 ENVIRONMENT: Final = {
     "LINKGAUGE_KEY": "The key of the remote endpoint, instead of --key-file.",
     "LINKGAUGE_PEER": "The remote host of a command that names none; linkgauge lab --shell sets it.",
-    "LINKGAUGE_SSH_COMMAND": "The command that starts ssh for ssh:// peers.",
+    "LINKGAUGE_SSH_COMMAND": "The command that starts ssh, for ssh:// peers and the hosts of a mesh.",
     "LINKGAUGE_DATA_DIR": "The directory of the saved runs.",
     "LINKGAUGE_CONFIG_DIR": "The directory of settings, keys and your own presets.",
     "LINKGAUGE_LOG": "debug for a log on standard error, or the path of a file for it.",

@@ -2,6 +2,6 @@
 
 May import all that travels in the bundle, and travels itself.
 
-Public: `ssh_far_end` (open_ssh_far_end, SshFarEnd, PromptCallback), `login` (SSH_COMMAND_VARIABLE), `remote_main`
-(the program at the far host). Within: `bundle`, `data_path`.
+Public: `ssh_far_end` (open_ssh_far_end, SshFarEnd, PromptCallback), `login` (command line, SSH_COMMAND_VARIABLE),
+`ssh_process` (the process), `remote_main` (the program at the far host). Within: `bundle`, `data_path`.
 """

@@ -14,7 +14,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,9 +92,15 @@ def is_proxied(configuration: dict[str, str]) -> bool:
     return any(configuration.get(key, "none") != "none" for key in ("proxyjump", "proxycommand"))
 
 
-def login_command(peer: Peer, configuration: dict[str, str], forward: PortForward | None) -> list[str]:
-    """Return the command that logs in and starts the far end."""
-    options = list(_ALWAYS)
+def login_command(
+    peer: Peer,
+    configuration: dict[str, str],
+    forward: PortForward | None,
+    command: str = REMOTE_COMMAND,
+    further: Sequence[str] = (),
+) -> list[str]:
+    """Return the command that logs in and starts the far end, or another command there, with further options."""
+    options = [*_ALWAYS, *further]
     # Through a jump host the time would run while the user types the password for that host.
     if configuration.get("connecttimeout") == "none" and not is_proxied(configuration):
         options += ["-o", f"ConnectTimeout={_CONNECT_S}"]
@@ -106,7 +112,7 @@ def login_command(peer: Peer, configuration: dict[str, str], forward: PortForwar
         # A master connection would keep the forwarding when this one ends.
         where = f"{_LOOPBACK}:{forward.near_port}:{_LOOPBACK}:{forward.far_port}"
         options += ["-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes", "-L", where]
-    return [*_SHIELD, *_program(peer), *options, *_destination(peer), REMOTE_COMMAND]
+    return [*_SHIELD, *_program(peer), *options, *_destination(peer), command]
 
 
 def manual_login_command(peer: Peer) -> str:

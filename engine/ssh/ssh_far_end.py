@@ -6,11 +6,8 @@ request. Otherwise it goes from host to host, to a port that the far end chooses
 """
 
 import asyncio
-import contextlib
 import json
 import logging
-import signal
-import socket
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -20,24 +17,16 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..control.keepalive import DEAD_PEER_TIMEOUT_NS, KEEPALIVE_INTERVAL_S
 from ..control.multiplexer import Mux
-from ..host.child_process import end_process, foreign_environment
-from ..host.end_signals import keep_ignored
 from ..host.event_loop import await_shielded
-from ..host.process_identity import is_process_stopped
-from ..model.errors import DecodeError, PeerError, PeerUnreachable, explain_os_error
+from ..model.errors import DecodeError, PeerError, PeerUnreachable
 from ..model.peer import Peer
 from ..model.plan import End
 from ..model.serialization import decode, encode, make_printable
 from .bundle import BOOTSTRAP_MARK, MIN_PYTHON, bootstrap_script
 from .data_path import DataPath, choose_forward, find_data_path
-from .login import (
-    PortForward,
-    login_command,
-    manual_login_command,
-    query_ssh_config,
-    serve_askpass,
-)
+from .login import PortForward, login_command, query_ssh_config, serve_askpass
 from .remote_main import ListenReply, ListenRequest
+from .ssh_process import SshProcess
 
 PromptCallback = Callable[[str], Awaitable[str | None]]
 """Asks the user ssh's question; returns None if the user does not answer."""
@@ -46,12 +35,6 @@ LOGIN_DEADLINE_S: Final = 120.0  # for a user who types a password; sshd's own L
 UNATTENDED_DEADLINE_S: Final = 30.0
 STARTUP_DEADLINE_S: Final = 60.0  # of a busy host behind a slow line: the engine is 0.2 MB
 _END_DEADLINE_S: Final = 3.0
-_KILL_DEADLINE_S: Final = 1.0
-_READ_BYTES: Final = 65_536
-_MAX_NOISE_BYTES: Final = 1 << 16  # output of the login itself
-_MAX_STDERR_BYTES: Final = 4_096
-_SHOWN_LINES: Final = 3
-_SSH_FAILED: Final = 255
 _log = logging.getLogger(__name__)
 
 
@@ -103,42 +86,18 @@ async def open_ssh_far_end(peer: Peer, prompt: PromptCallback | None = None) -> 
 
 
 class _Login:
-    """A process of ssh. Call `start`, `until_up`, `join` and `close`, in this order; `live` runs after `join`."""
+    """A login. Call `start`, `until_up`, `join` and `close`, in this order; `live` runs after `join`."""
 
     def __init__(self, peer: Peer, forward: PortForward | None) -> None:
         self._peer = peer
         self._forward = forward
-        self._process: asyncio.subprocess.Process | None = None
-        self._stream: socket.socket | None = None
-        self._errors: socket.socket | None = None
+        self._ssh = SshProcess(peer, BOOTSTRAP_MARK)
         self._mux: Mux | None = None
-        self._buffer = b""
-        self._taken = 0
-        self._stderr = bytearray()
-        self._listening: asyncio.Task[None] | None = None
         self._was_stopped = False
 
     async def start(self, command: list[str], environment: Mapping[str, str] | None) -> None:
-        """Start ssh. With its own environment it has no terminal: it asks questions through that environment."""
-        self._stream, theirs = socket.socketpair()
-        # A child of ssh may hold its standard error open after ssh has ended: do not wait for that.
-        self._errors, their_errors = socket.socketpair()
-        for each in (self._stream, self._errors):
-            each.setblocking(False)
-        with theirs, their_errors:
-            try:
-                self._process = await asyncio.create_subprocess_exec(
-                    *keep_ignored(command),
-                    stdin=theirs.fileno(),
-                    stdout=theirs.fileno(),
-                    stderr=their_errors.fileno(),
-                    env=foreign_environment(environment),
-                    start_new_session=environment is not None,
-                )
-            except OSError as error:
-                raise PeerUnreachable(f"{self._peer}: ssh cannot be started: {explain_os_error(error)}") from error
-        _log.debug("%s: ssh runs as process %d", self._peer, self._process.pid)
-        self._listening = asyncio.create_task(self._listen(self._errors))
+        """Start ssh; see SshProcess."""
+        await self._ssh.start(command, environment)
 
     async def until_up(self, *, is_attended: bool) -> ListenReply:
         """Answer the far end's requests until it listens; raise PeerError if it never does."""
@@ -146,7 +105,7 @@ class _Login:
         try:
             async with asyncio.timeout(deadline_s) as limit:
                 has_begun = False
-                while (line := await self._next_line()) is not None:
+                while (line := await self._ssh.next_line()) is not None:
                     if not has_begun:  # from here on the user types nothing; further lines gain no time
                         has_begun = True
                         limit.reschedule(asyncio.get_running_loop().time() + STARTUP_DEADLINE_S)
@@ -155,20 +114,15 @@ class _Login:
                     if word == "up":
                         return self._checked(rest)
                     await self._answer(word, rest)
-                raise await self._why_ended()
+                raise await self._ssh.why_ended()
         except TimeoutError as error:
-            raise PeerUnreachable(
-                f"{self._peer} did not come up in time{self._quoted()}; "
-                f"try it by hand: {manual_login_command(self._peer)}"
-            ) from error
+            raise self._ssh.why_late() from error
 
     async def join(self, way: DataPath) -> Mux:
         """Make the streams of ssh carry control connections; return their multiplexer."""
-        assert self._stream is not None  # noqa: S101 - it was started
         mux = Mux(None, lambda: None, extra=way.transport_extra, why_lost=self._why_lost)
-        mux.data_received(self._buffer)
-        await asyncio.get_running_loop().create_unix_connection(lambda: mux, sock=self._stream)
-        self._mux, self._stream = mux, None
+        await self._ssh.attach(mux)
+        self._mux = mux
         return mux
 
     async def live(self, mux: Mux) -> None:
@@ -181,57 +135,27 @@ class _Login:
         while not mux.is_lost:
             await asyncio.sleep(KEEPALIVE_INTERVAL_S)
             mux.send_keepalive()
-            process = self._process
-            looks = looks + 1 if process is not None and is_process_stopped(process.pid) else 0
-            if process is not None and looks > 1:
+            looks = looks + 1 if self._ssh.is_stopped else 0
+            if looks > 1:
                 self._was_stopped = True
-                process.kill()
+                self._ssh.kill()
                 mux.connection_lost(None)
 
     async def close(self) -> None:
         """End the far end and ssh."""
         await await_shielded(self._end())
 
-    async def _next_line(self) -> str | None:
-        """Return the far end's next line, None at its end. Lines without its mark are the login's own."""
-        assert self._stream is not None  # noqa: S101 - it was started
-        loop = asyncio.get_running_loop()
-        while True:
-            while b"\n" in self._buffer:
-                line, _, self._buffer = self._buffer.partition(b"\n")
-                mark, _, rest = line.decode(errors="replace").strip().partition(" ")
-                if mark == BOOTSTRAP_MARK:
-                    return rest
-            try:
-                more = await loop.sock_recv(self._stream, _READ_BYTES)
-            except ConnectionError:
-                return None
-            if not more:
-                return None
-            self._buffer += more
-            self._taken += len(more)
-            if self._taken > _MAX_NOISE_BYTES:
-                raise PeerError(
-                    f"{self._peer}: the start-up files of its shell print too much; "
-                    "let them print only on a terminal"
-                )
-
-    async def _send(self, data: bytes) -> None:
-        assert self._stream is not None  # noqa: S101 - it was started
-        with contextlib.suppress(ConnectionError):  # reading shows its end
-            await asyncio.get_running_loop().sock_sendall(self._stream, data)
-
     async def _answer(self, word: str, rest: str) -> None:
         oldest = ".".join(map(str, MIN_PYTHON))
         if word == "engine":
-            self._stderr.clear()  # the output of another version of linkgauge there
-            await self._send(bootstrap_script())
+            self._ssh.forget_messages()  # the output of another version of linkgauge there
+            await self._ssh.send(bootstrap_script())
         elif word == "ready":
             ssh, forward = self._peer.ssh, self._forward
             assert ssh is not None  # noqa: S101 - it is such a peer
             port = (ssh.data_port or 0) if forward is None else forward.far_port
             request = json.dumps(encode(ListenRequest(port, forward is not None)))
-            await self._send(request.encode() + b"\n")
+            await self._ssh.send(request.encode() + b"\n")
         elif word == "python":
             python = f"its python3 is {make_printable(rest)}" if rest else "it has no python3 on its PATH"
             raise PeerError(
@@ -253,48 +177,11 @@ class _Login:
             raise PeerError(f"{self._peer}: {up.problem}")
         return up
 
-    async def _why_ended(self) -> PeerError:
-        """Return the error of an ssh that ended before the far end was up."""
-        assert self._process is not None  # noqa: S101 - it was started
-        status = await self._process.wait()
-        if self._listening is not None:
-            await asyncio.wait([self._listening], timeout=_KILL_DEADLINE_S)
-        if status == _SSH_FAILED:
-            return PeerUnreachable(
-                f"ssh cannot log in to {self._peer}{self._quoted()}; "
-                f"try it by hand: {manual_login_command(self._peer)}"
-            )
-        return PeerError(
-            f"{self._peer}: the remote endpoint could not be started (status {status}){self._quoted()}"
-        )
-
     def _why_lost(self) -> str:
-        return "ssh was stopped by a signal" if self._was_stopped else f"ssh ended{self._quoted()}"
-
-    def _quoted(self) -> str:
-        """Return the last lines of ssh's own messages, as printable text."""
-        lines = [make_printable(line.strip()) for line in self._stderr.decode(errors="replace").splitlines()]
-        last = [line for line in lines if line][-_SHOWN_LINES:]
-        return f": {' '.join(last)}".rstrip(".") if last else ""
-
-    async def _listen(self, errors: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        while more := await loop.sock_recv(errors, _MAX_STDERR_BYTES):
-            self._stderr += more
-            del self._stderr[:-_MAX_STDERR_BYTES]
+        return "ssh was stopped by a signal" if self._was_stopped else f"ssh ended{self._ssh.quoted()}"
 
     async def _end(self) -> None:
         is_there = self._mux is not None and time.monotonic_ns() - self._mux.last_received_ns < DEAD_PEER_TIMEOUT_NS
         if self._mux is not None:
             self._mux.close()
-        if self._stream is not None:
-            self._stream.close()
-        if self._process is not None:
-            # Its streams have ended; if no far end is there it may wait for ever.
-            kills = ((signal.SIGTERM, _KILL_DEADLINE_S), (signal.SIGKILL, _KILL_DEADLINE_S))
-            await end_process(self._process, ((None, _END_DEADLINE_S if is_there else 0), *kills))
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.wait([self._listening])
-        if self._errors is not None:
-            self._errors.close()
+        await self._ssh.close(_END_DEADLINE_S if is_there else 0)

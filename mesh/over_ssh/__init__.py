@@ -1,4 +1,4 @@
 """A mesh on hosts that ssh reaches. Public: `ssh_mesh` (open_ssh_mesh), `ssh_cluster` (start_ssh_cluster).
 
-Within: `ssh_process` (a scheduler or worker, at this end of ssh), `dask_process` (the program on the host).
+Within: `host_login` (a login, with the process that it carries), `dask_process` (the program on the host).
 """

@@ -1,31 +1,73 @@
-"""`python -m linkgauge.mesh.over_ssh.dask_process`: a scheduler or worker of Dask on a host that ssh reaches.
+"""A scheduler or worker of Dask on a host that ssh reaches: `host_login` starts it, and reads its lines.
 
-It reads its order as a line of JSON from standard input (`ssh_process` writes it). So the cluster's private key is
-neither in a command line, which others on the host could read, nor in the environment, nor in a file that would
-stay there. The process ends with its standard input, and so with the ssh session, however the command ended.
+It gets its order as a line of JSON from standard input. So the cluster's private key is neither in a command line,
+which others on the host could read, nor in the environment, nor in a file that would stay there. The process ends
+with its standard input, and so with the ssh session, however the command ended.
 """
 
+import asyncio
 import json
 import os
 import signal
 import sys
 import threading
 import time
-from typing import Final
+from typing import Any, Final
 
+MARK: Final = "linkgauge-mesh"
+"""The first word of each line that this program prints."""
+LOGGED_IN: Final = "login"
+VERSION: Final = "version"
+READY: Final = "ready"
+"""Dask is imported; the address of the ssh connection follows, if it is known."""
+SERVES: Final = "serves"
+"""The scheduler or worker runs; its address follows."""
 _MAX_ORDER: Final = 1_000_000
 _END_S: Final = 5.0  # for Dask, to end in order
+_CONNECTION_PARTS: Final = 4
 
 
 def main() -> None:
-    """Carry out the order: `config` for Dask, the `spec` of the process, and its `arguments`."""
+    """Carry out the order: `config` for Dask, the `options` of a worker for `scheduler`, or of the scheduler."""
+    out = os.dup(1)
+    os.dup2(2, 1)
     from dask import config
-    from distributed.cli.dask_spec import main as run_spec
 
-    order = json.loads(sys.stdin.readline(_MAX_ORDER))
+    from .. import host_tasks  # noqa: F401 # pyright: ignore[reportUnusedImport] - the worker needs it
+
+    parts = os.environ.get("SSH_CONNECTION", "").split()
+    _say(out, READY, parts[2] if len(parts) == _CONNECTION_PARTS else "")
+    line = sys.stdin.readline(_MAX_ORDER)
+    if line:
+        order = json.loads(line)
+        config.set(order["config"])
+        asyncio.run(_serve(order, out))
+
+
+def _say(out: int, word: str, rest: str) -> None:
+    os.write(out, f"{MARK} {word} {rest}\n".encode())
+
+
+async def _serve(order: dict[str, Any], out: int) -> None:
+    """Run the scheduler or worker until it ends, is told to, or loses its session."""
+    from ..dask_servers import MeshScheduler, MeshWorker
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     threading.Thread(target=_end_with_session, daemon=True).start()
-    config.set(order["config"])
-    run_spec([*order["arguments"], "--spec", json.dumps(order["spec"])], prog_name="linkgauge")
+    scheduler, options = order["scheduler"], order["options"]
+    server: Any = MeshScheduler(**options) if scheduler is None else MeshWorker(scheduler, **options)
+    starting = asyncio.ensure_future(server)
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    if starting.done():
+        starting.result()
+        _say(out, SERVES, server.address)
+        await asyncio.wait(
+            (asyncio.ensure_future(server.finished()), stopping), return_when=asyncio.FIRST_COMPLETED
+        )
+        await server.close()
 
 
 def _end_with_session() -> None:
@@ -35,7 +77,3 @@ def _end_with_session() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_END_S)
     os._exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,42 +1,33 @@
 """A Dask cluster that is started over ssh for one mesh: which hosts can take part, and their processes.
 
-Dask's SpecCluster starts the scheduler and the workers (`ssh_process`), as SSHCluster does, but with a name and an
-address for each worker, and with a key of this cluster alone. Each host is asked first, by itself: SSHCluster gives
-up all hosts if one does not answer. ~/.ssh/config and known_hosts apply as asyncssh reads them.
+A scheduler on the first host and a worker on each, each in a login of its own (`host_login`), with a key of this
+cluster alone. A host that fails costs only itself. ssh's configuration and known hosts are the user's.
 """
 
 import asyncio
-import contextlib
 import logging
-import shlex
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from ipaddress import ip_address
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
-from ... import __version__
-from ...engine.model.errors import (
-    ClusterError,
-    ExtraMissing,
-    PlanError,
-    explain_extra,
-    explain_os_error,
-    make_printable,
-)
+from ...engine.host.event_loop import await_shielded
+from ...engine.model.errors import ClusterError, PeerError, PeerUnreachable, PlanError, make_printable
 from ..cluster import WORKER_OPTIONS, Cluster, connect_cluster, import_dask, open_client
 from ..events import CellFailure, FailureCode, HostLost
+from ..host_supervisor import together
 from ..plan import MIN_HOSTS, Host
+from .host_login import HostLogin
 
-_LOGIN_DEADLINE_S: Final = 15.0
-_CHECK_DEADLINE_S: Final = 45.0
+_MOST_LOGINS: Final = 8
 _WORKERS_DEADLINE_S: Final = 10.0
 _IDLE_S: Final = 300  # then the scheduler of a killed coordinator ends, and its workers with it
-_MAX_TEXT: Final = 200
+_MAX_TEXT: Final = 300
 # For the processes there. Lock files would stay on the hosts.
 _SETTINGS: Final = {"distributed.worker.use-file-locking": False, "distributed.comm.default-scheme": "tls"}
-_CHECK: Final = "import linkgauge, distributed, linkgauge.mesh.host_tasks; print(linkgauge.__version__)"
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
@@ -64,23 +55,88 @@ async def start_processes(
 ) -> AsyncGenerator[tuple[str, tuple[Host, ...], tuple[HostLost, ...]]]:
     """Start a scheduler and workers; yield its address, the hosts with a worker, and the lost hosts."""
     import_dask()
-    asyncssh = _import_asyncssh()
-    python = remote_python or sys.executable
+    from dask import config
+
     for host in hosts:
         if not set(host.name).isdisjoint("'\"\\$`;&|<> "):
             raise PlanError("host", repr(host.name), "give a name or an address that ssh knows")
-    answers = await asyncio.gather(*(_ask(asyncssh, host, python) for host in hosts))
-    different, same = _separate_same_hosts([answer for answer in answers if isinstance(answer, Host)])
-    found = _keep_reachable(different)
-    lost = (*(answer for answer in answers if isinstance(answer, HostLost)), *same)
-    _check_number(found, lost)
-    async with _spec_cluster(found, python) as cluster:
-        problems = {name: worker.problem for name, worker in cluster.workers.items()}
-        failed = [host for host in found if problems[host.name] is not None]
-        lost += tuple(_lost(host, FailureCode.FAILED, problems[host.name]) for host in failed)
-        found = tuple(host for host in found if host not in failed)
+    python, limit = remote_python or sys.executable, asyncio.Semaphore(_MOST_LOGINS)
+    logins = {host.name: HostLogin(host, python, limit) for host in hosts}
+    scheduler: HostLogin | None = None
+    try:
+        addresses, lost = await _attempt(logins.values(), HostLogin.open)
+        different, same = _separate_same_hosts(
+            [replace(host, address=addresses[host.name]) for host in hosts if host.name in addresses]
+        )
+        found = _keep_reachable(different)
+        lost += same
         _check_number(found, lost)
-        yield cluster.scheduler_address, found, lost
+        scheduler = HostLogin(found[0], python, limit)
+        credentials = _create_credentials()
+        processes = _Processes({**credentials, **_SETTINGS}, {host.name: host for host in found})
+        address = await processes.start_scheduler(scheduler)
+        served, late = await _attempt([logins[host.name] for host in found], processes.start_worker)
+        lost += late
+        found = tuple(host for host in found if host.name in served)
+        _check_number(found, lost)
+        with config.set(credentials):  # for the connections of this process, too
+            yield address, found, tuple(lost)
+    finally:
+        await await_shielded(_close(logins.values(), scheduler))
+
+
+async def _attempt(
+    logins: Iterable[HostLogin], act: Callable[[HostLogin], Coroutine[Any, Any, T]]
+) -> tuple[dict[str, T], list[HostLost]]:
+    """Do something with all logins; return each host's result, and the hosts that failed, which are closed."""
+
+    async def attempt(login: HostLogin) -> T | HostLost:
+        try:
+            return await act(login)
+        except PeerError as error:
+            await login.close()
+            code = FailureCode.UNREACHABLE if isinstance(error, PeerUnreachable) else FailureCode.FAILED
+            return _lost(login.host, code, str(error))
+
+    tried = list(logins)
+    answers = dict(zip((login.host.name for login in tried), await together(map(attempt, tried)), strict=True))
+    lost = [answer for answer in answers.values() if isinstance(answer, HostLost)]
+    return {name: answer for name, answer in answers.items() if not isinstance(answer, HostLost)}, lost
+
+
+class _Processes:
+    """The scheduler and the workers: their options and their configuration, for `dask_process`."""
+
+    def __init__(self, config: Mapping[str, Any], hosts: Mapping[str, Host]) -> None:
+        self._config, self._hosts = config, hosts
+        self._scheduler = ""
+
+    async def start_scheduler(self, login: HostLogin) -> str:
+        """Start the scheduler and return its address; raise ClusterError."""
+        options = {"port": 0, "idle_timeout": f"{_IDLE_S} s", **self._listening(login)}
+        try:
+            await login.open()
+            self._scheduler = await login.serve(options, self._config, None)
+        except PeerError as error:
+            text = f"Dask did not start over ssh: {login.host.name}: {error}"
+            raise ClusterError(make_printable(" ".join(text.split()))[:_MAX_TEXT]) from error
+        return self._scheduler
+
+    async def start_worker(self, login: HostLogin) -> str:
+        """Start a worker; raise PeerError."""
+        options = {**WORKER_OPTIONS, "name": login.host.name, **self._listening(login)}
+        return await login.serve(options, self._config, self._scheduler)
+
+    def _listening(self, login: HostLogin) -> dict[str, str]:
+        address = self._hosts[login.host.name].address
+        return {"host": address} if address else {}
+
+
+async def _close(logins: Iterable[HostLogin], scheduler: HostLogin | None) -> None:
+    """End the workers, and then the scheduler, also if some have ended already or a host is lost."""
+    await together(login.close() for login in logins)
+    if scheduler is not None:
+        await scheduler.close()
 
 
 def _check_number(found: Sequence[Host], lost: Sequence[HostLost]) -> None:
@@ -89,56 +145,9 @@ def _check_number(found: Sequence[Host], lost: Sequence[HostLost]) -> None:
         raise ClusterError(f"a mesh needs at least {MIN_HOSTS} hosts that ssh can start a worker on; {reasons}")
 
 
-def _import_asyncssh() -> Any:
-    try:
-        import asyncssh
-    except ImportError as error:
-        raise ExtraMissing(explain_extra("hosts by ssh need asyncssh", "mesh")) from error
-    logger = logging.getLogger("asyncssh")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-    return asyncssh
-
-
-async def _ask(asyncssh: Any, host: Host, python: str) -> Host | HostLost:
-    """Log in to a host and return it with its address, or the reason why no worker can run there."""
-    try:
-        async with asyncio.timeout(_LOGIN_DEADLINE_S):
-            connection = await asyncssh.connect(*_target(host)[0], **_target(host)[1])
-        async with connection, asyncio.timeout(_CHECK_DEADLINE_S):
-            command = f"echo $SSH_CONNECTION; {python} -P -c {shlex.quote(_CHECK)}"
-            answer = await connection.run(command, check=False, encoding="utf-8", errors="replace")
-    except TimeoutError:
-        return _lost(host, FailureCode.NO_ANSWER, "ssh timed out")
-    except (OSError, ValueError, asyncssh.Error) as error:  # ValueError: ~/.ssh/config, a key file, a name
-        reason = explain_os_error(error, host.name) if isinstance(error, OSError) else error
-        return _lost(host, FailureCode.UNREACHABLE, f"ssh: {reason}")
-    words = str(answer.stdout).split()
-    if answer.exit_status or not words:
-        reason = (str(answer.stderr).strip().splitlines() or ["it printed nothing"])[-1]
-        return _lost(host, FailureCode.FAILED, f"{python} there cannot import linkgauge with Dask: {reason}")
-    if words[-1] != __version__:
-        return _lost(host, FailureCode.FAILED, f"it has linkgauge {words[-1]}; install {__version__} there too")
-    return replace(host, address=_read_address(words))
-
-
-def _target(host: Host) -> tuple[tuple[str], dict[str, Any]]:
-    """Return the arguments of `asyncssh.connect` for a host, `[USER@]NAME`."""
-    user, _, name = host.name.rpartition("@")
-    return (name,), {"username": user} if user else {}
-
-
 def _lost(host: Host, code: FailureCode, text: str) -> HostLost:
     detail = make_printable(" ".join(text.split()))[:_MAX_TEXT]
     return HostLost(host.name, CellFailure(code, detail, host.name))
-
-
-def _read_address(words: Sequence[str]) -> str | None:
-    """Return the address of the sshd, the third word of SSH_CONNECTION; None if it is not an address."""
-    try:
-        return str(ip_address(words[2].partition("%")[0])) if len(words) == 5 else None
-    except ValueError:
-        return None
 
 
 def _separate_same_hosts(hosts: Sequence[Host]) -> tuple[list[Host], list[HostLost]]:
@@ -165,46 +174,6 @@ def _keep_reachable(hosts: Sequence[Host]) -> tuple[Host, ...]:
     return tuple(replace(host, address=None) if host in local else host for host in hosts)
 
 
-@asynccontextmanager
-async def _spec_cluster(hosts: Sequence[Host], python: str) -> AsyncGenerator[Any]:
-    """Start the scheduler on the first host and a worker on each, and end them; raise ClusterError."""
-    from dask import config
-    from distributed import SpecCluster
-
-    credentials = _create_credentials()
-    scheduler, workers = _describe_processes(hosts, python, {**credentials, **_SETTINGS})
-    with config.set(credentials):  # for the connections of this process, too
-        cluster: Any = SpecCluster(workers, scheduler, asynchronous=True, name="linkgauge")
-        try:
-            await cluster
-        except Exception as error:  # Dask raises a plain one if a process does not start
-            await _end(cluster)
-            text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT] or type(error).__name__
-            raise ClusterError(f"Dask did not start over ssh: {text}") from error
-        try:
-            yield cluster
-        finally:
-            await _end(cluster)
-
-
-def _describe_processes(
-    hosts: Sequence[Host], python: str, config: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the processes for SpecCluster: a scheduler on the first host, and a worker on each, by name."""
-    from .ssh_process import SshProcess, SshScheduler, SshWorker
-
-    def describe(process: type[SshProcess], host: Host, opts: dict[str, Any]) -> dict[str, Any]:
-        (address,), login = _target(host)
-        listen = {"host": host.address} if host.address else {}
-        spec = {"cls": process.DASK_CLASS, "opts": {**opts, **listen}}
-        order = {"config": config, "spec": spec}
-        return {"cls": process, "options": {"host": address, "login": login, "python": python, "order": order}}
-
-    workers = {host.name: describe(SshWorker, host, {**WORKER_OPTIONS, "name": host.name}) for host in hosts}
-    scheduler = describe(SshScheduler, hosts[0], {"port": 0, "idle_timeout": f"{_IDLE_S} s"})
-    return scheduler, workers
-
-
 def _create_credentials() -> dict[str, Any]:
     """Return Dask's configuration with a key and a certificate of this cluster alone.
 
@@ -219,16 +188,3 @@ def _create_credentials() -> dict[str, Any]:
         for part in ("key", "cert")
     }
     return {**roles, "distributed.comm.tls.ca-file": made.tls_ca_file, "distributed.comm.require-encryption": True}
-
-
-async def _end(cluster: Any) -> None:
-    """End the processes, also if some have ended already or a host is lost."""
-    processes = [*cluster.workers.values(), cluster.scheduler]
-    try:
-        async with asyncio.timeout(_LOGIN_DEADLINE_S):
-            await cluster.close()
-    except Exception as error:  # noqa: BLE001 - assertions of Dask included
-        _log.debug("the Dask cluster was not closed: %s", error)
-    for process in processes:  # Dask closes none of them if its scheduler has gone before
-        with contextlib.suppress(Exception):
-            await process.close()

@@ -34,14 +34,15 @@ class SshHosts:
         return StreamedCommand(self.hosts, self.environment, *self.servers, "--seconds", seconds, *OPTIONS)
 
     def end_scheduler(self, number: signal.Signals) -> None:
-        """Send a signal to the scheduler, which is the first process of Dask on the first host."""
+        """Send a signal to the scheduler, which was started last of Dask on the first host."""
         server = next(iter(self.servers.values()))
-        commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in server.processes()}
-        dask = [pid for pid, words in commands.items() if b"linkgauge.mesh.over_ssh.dask_process" in words]
+        commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in server.processes()}
+        python = f"{sys.executable}\0-P\0-c\0import linkgauge".encode()  # not the shell that starts it
+        dask = [pid for pid, command in commands.items() if command.startswith(python)]
         started = {
             pid: int(Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[19]) for pid in dask
         }
-        os.kill(min(started, key=lambda pid: started[pid]), number)
+        os.kill(max(started, key=lambda pid: started[pid]), number)
 
     def check_that_nothing_is_left(self) -> None:
         """Check each host for processes, and for files in its home and folder of temporary files."""
@@ -56,13 +57,14 @@ def ssh_hosts(tmp_path: Path) -> Iterator[SshHosts]:
     if not all(map(shutil.which, ("ssh-keygen", "unshare"))):
         pytest.skip("ssh-keygen and unshare are needed (Debian: openssh-client, util-linux)")
     hosts = MeshHosts(HOSTS)
-    made = SshHosts(hosts, {}, {**os.environ, "HOME": str(tmp_path), "LINKGAUGE_DATA_DIR": str(tmp_path / "data")})
+    folder = tmp_path / ".ssh"
+    given = {"LINKGAUGE_SSH_COMMAND": f"ssh -F {folder / 'config'}", "LINKGAUGE_DATA_DIR": str(tmp_path / "data")}
+    made = SshHosts(hosts, {}, {**os.environ, **given})
     made.environment.pop("SSH_AUTH_SOCK", None)
     try:
         for name, entry in hosts.entries.items():
-            folder = tmp_path / name
-            folder.mkdir()
-            made.servers[name] = server = Sshd(folder)
+            (tmp_path / name).mkdir()
+            made.servers[name] = server = Sshd(tmp_path / name)
             for program in ("env", "uname"):
                 server.provide(program, shutil.which(program) or "")
             server.start(
@@ -70,7 +72,7 @@ def ssh_hosts(tmp_path: Path) -> Iterator[SshHosts]:
                 within=lambda command, entry=entry: [*entry, *command],
                 PYTHONPATH=str(Path(linkgauge.__path__[0]).parent),
             )
-        write_configuration(tmp_path / ".ssh", made.servers)
+        write_configuration(folder, made.servers)
         yield made
     finally:
         for server in made.servers.values():

@@ -3,7 +3,17 @@
 import pytest
 from linkgauge.engine.model.errors import PlanError, UsageError
 from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
-from linkgauge.mesh.plan import MAX_NAME_LENGTH, Cell, Host, MeshPlan, Pairing, cell_interval_ns
+from linkgauge.mesh.plan import (
+    MAX_NAME_LENGTH,
+    Cell,
+    Host,
+    MeshMode,
+    MeshPlan,
+    Pairing,
+    cell_interval_ns,
+    estimate_ns,
+    mean_overhead_ns,
+)
 
 BASE = Plan(duration_ns=3 * SECOND_NS)
 
@@ -66,3 +76,19 @@ def test_a_test_has_enough_samples_for_a_confidence_interval(seconds: float, sam
     """A long test has no more than that: the samples of thousands of tests are stored."""
     duration_ns = round(seconds * SECOND_NS)
     assert duration_ns // cell_interval_ns(duration_ns) == samples
+
+
+@pytest.mark.parametrize(("count", "mode", "seconds"), [(8, "rounds", 58), (7, "all", 58), (8, "isolated", 226)])
+def test_the_time_of_a_mesh_grows_with_its_hosts_and_of_an_isolated_one_with_its_pairs(
+    count: int, mode: str, seconds: int
+) -> None:
+    """Two tests in a round, each a second longer than its duration; then the end."""
+    plan = MeshPlan("mesh-1", hosts(*map(str, range(count))), BASE, MeshMode(mode))
+    assert estimate_ns(plan, len(plan.cells), SECOND_NS) == seconds * SECOND_NS
+
+
+def test_the_overhead_of_a_test_follows_from_the_turns_so_far() -> None:
+    """Six hosts have three tests at once: the fourth begins the second turn."""
+    plan = MeshPlan("mesh-1", hosts(*"abcdef"), BASE)
+    overheads = [mean_overhead_ns(plan, ended, 10 * SECOND_NS) for ended in (1, 3, 4)]
+    assert overheads == [7 * SECOND_NS, 7 * SECOND_NS, 2 * SECOND_NS]

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...mesh.events import CellBegan, CellEnded, FailureCode, HostLost, MeshBegan, MeshEnded, MeshEvent, RoundBegan
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
-from ...mesh.plan import CELL_OVERHEAD_NS, Cell, Host, MeshMode, MeshPlan, cells_of_host
+from ...mesh.plan import Cell, Host, MeshMode, cells_of_host, estimate_ns, mean_overhead_ns
 from ...presets.verdict import DEFAULT_PASS_PERCENT, NO_LIMITS, AcceptanceLimits
 from ..words.redaction import REDACTION
 from .mesh_verdict import CellScale, CellState
@@ -109,7 +109,7 @@ class MeshState:
     is_running: bool = False
     is_stopping: bool = False
     order: tuple[str, ...] | None = None
-    _plan: MeshPlan | None = None
+    _began: MeshBegan | None = None
     _now: _InProgress = field(default_factory=_InProgress)
 
     def load(self, matrix: MeshMatrix, findings: Sequence[MeshFinding]) -> None:
@@ -129,7 +129,7 @@ class MeshState:
             self.figures[figure.cell] = figure
         match event:
             case MeshBegan(plan):
-                self._plan, self.limits = plan, plan.limits
+                self._began, self.limits = event, plan.limits
                 self.group, self.mode, self.hosts = plan.group, plan.mode, plan.hosts
                 REDACTION.learn_hosts(self.hosts)
             case HostLost(host, failure):
@@ -245,14 +245,12 @@ class MeshState:
 
     def _left_ns(self, cells_left: int) -> int | None:
         """Return an estimate of the time left: by the mean time of a cell so far, at first by the plan."""
-        if not self.is_running or cells_left <= 0:
+        if not self.is_running or cells_left <= 0 or self._began is None:
             return None
+        plan, overhead_ns = self._began.plan, self._began.overhead_ns
         if self._now.ended and self._now.began_ns is not None:
-            return cells_left * (self.clock() - self._now.began_ns) // self._now.ended
-        if self._plan is None:
-            return None
-        at_once = 1 if self.mode is MeshMode.ISOLATED else max(len(self.hosts) // 2, 1)
-        return -(-cells_left // at_once) * ((self._plan.base.duration_ns or 0) + CELL_OVERHEAD_NS)
+            overhead_ns = mean_overhead_ns(plan, self._now.ended, self.clock() - self._now.began_ns)
+        return estimate_ns(plan, cells_left, overhead_ns)
 
 
 def _median(percents: Sequence[float | None]) -> tuple[float | None, int]:

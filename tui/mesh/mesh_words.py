@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from statistics import mean
 from typing import Final
 
-from ...engine.model.plan import Plan
 from ...mesh.events import CellFailure, FailureCode
 from ...mesh.figures import CellFigure, MeshFinding, MeshFindingCode, MeshMatrix
-from ...mesh.plan import CELL_OVERHEAD_NS, Cell, MeshMode
+from ...mesh.plan import Cell, MeshMode
 from ...mesh.reading.comparison import MeshComparison
 from ...presets.diagnosis.finding_words import why_words
 from ...presets.number_text import NBSP, format_time
@@ -58,13 +57,6 @@ _LOSS_FINDINGS: Final = {
     MeshFindingCode.PATH: "{path} {lost} lost, in this direction: path",
     MeshFindingCode.FABRIC: "{cells} {lost} lost while others are measured, but not alone: network",
 }
-
-
-def estimated_duration_ns(hosts: int, base: Plan, mode: MeshMode) -> int:
-    """Return the estimated time of a mesh: each run takes a second more than its duration."""
-    rounds = hosts - 1 + hosts % 2
-    pairs_in_turn = hosts * (hosts - 1) // 2 if mode is MeshMode.ISOLATED else rounds
-    return pairs_in_turn * 2 * ((base.duration_ns or 0) + CELL_OVERHEAD_NS)
 
 
 def cell_words(cell: Cell) -> str:

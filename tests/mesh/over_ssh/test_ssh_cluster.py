@@ -2,7 +2,9 @@
 
 import asyncio
 import ssl
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +13,7 @@ import linkgauge
 import pytest
 from linkgauge.engine.model.errors import ClusterError, PlanError
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.ssh.login import SSH_COMMAND_VARIABLE
 from linkgauge.mesh.coordinator import open_mesh
 from linkgauge.mesh.events import CellEnded, FailureCode, HostLost, MeshEnded
 from linkgauge.mesh.over_ssh.ssh_cluster import start_processes, start_ssh_cluster
@@ -24,30 +27,44 @@ SHORT = Plan(duration_ns=SECOND_NS // 2, interval_ns=SECOND_NS // 10, rate_bit_s
 
 @pytest.fixture
 def sshd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
-    """Give a server that admits the user of the tests, with db-1, db-2 and db-3 in ~/.ssh/config."""
+    """Give a server that admits the user of the tests, with db-1, db-2 and db-3 in ssh's configuration."""
     folder = tmp_path / "sshd"
     folder.mkdir()
     sshd = Sshd(folder)
     sshd.provide("env", "/usr/bin/env")
     sshd.provide("uname", "/bin/uname")
     sshd.start(address="0.0.0.0", PYTHONPATH=str(Path(linkgauge.__path__[0]).parent))  # noqa: S104
-    home = tmp_path / "home"
-    (home / ".ssh").mkdir(parents=True)
-    lines = [f"Host db-{n}\n  HostName 127.0.0.6{n}\n" for n in (1, 2)]
+    lines = [f"Host db-{n}\n  HostName 127.0.0.6{n}\n" for n in (1, 2, 3)]
     lines += [f"Host db-* 127.0.0.61\n  Port {sshd.port}\n  User root\n  IdentityFile {folder / 'key'}\n"]
-    lines += [f"  UserKnownHostsFile {folder / 'known_hosts'}\n"]
-    (home / ".ssh" / "config").write_text("".join(lines))
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    lines += [f"  UserKnownHostsFile {folder / 'known_hosts'}\n  IdentitiesOnly yes\n  IdentityAgent none\n"]
+    configuration(sshd).write_text("".join(lines))
+    monkeypatch.setenv(SSH_COMMAND_VARIABLE, f"ssh -F {configuration(sshd)}")
     yield sshd
     sshd.stop()
+
+
+def configuration(sshd: Sshd) -> Path:
+    """Return the file of ssh's configuration."""
+    return sshd.folder / "config"
+
+
+def configure(sshd: Sshd, lines: str) -> None:
+    """Put lines before ssh's configuration: its first value counts."""
+    configuration(sshd).write_text(f"{lines}\n{configuration(sshd).read_text()}")
+
+
+async def reasons(names: str = "db-1 db-2 db-3") -> dict[str, str]:
+    """Start the processes on hosts; return the reasons of the lost ones."""
+    hosts = [Host(name) for name in names.split()]
+    async with start_processes(hosts, sys.executable) as (_, _, lost):
+        return {each.host: each.failure.detail for each in lost}
 
 
 def listening_there(sshd: Sshd) -> dict[str, list[str]]:
     """Return the addresses on which the processes of a server's sessions listen, by their program."""
     found: dict[str, list[str]] = {}
     for pid in sshd.processes():
-        program = command_of(pid).partition(" -m linkgauge.mesh.")[2].split(" ")[0].rpartition(".")[2]
+        program = next((name for name in ("dask_process", "host_endpoint") if name in command_of(pid)), "")
         if addresses := listening_hosts(pid):
             found[program] = sorted(found.get(program, []) + addresses)
     return found
@@ -139,11 +156,9 @@ async def test_a_second_name_of_a_host_costs_that_name_only_and_its_address_is_n
 
 async def test_a_wrong_line_of_the_ssh_configuration_is_reported(sshd: Sshd) -> None:
     """As the reason why no host can take part."""
-    with (Path.home() / ".ssh" / "config").open("a") as config:
-        config.write("Host db-*\n  ConnectTimeout soon\n")
-    with pytest.raises(ClusterError, match="db-1: ssh: "):
-        async with start_processes((Host("db-1"), Host("db-2")), sys.executable):
-            pass
+    configure(sshd, "Host db-*\n  ConnectTimeout soon")
+    with pytest.raises(ClusterError, match=r"db-1: ssh cannot log in to .*invalid time value"):
+        await reasons("db-1 db-2")
     sshd.wait_until_gone()
 
 
@@ -153,15 +168,103 @@ async def test_a_worker_that_does_not_start_costs_its_own_host_only(sshd: Sshd, 
     python = tmp_path / "python"
     python.write_text(
         "#!/bin/sh\n"
-        'case "$* on $SSH_CONNECTION" in *dask_process*127.0.0.63*) echo no memory >&2; exit 1;; esac\n'
+        'case "$* $SSH_CONNECTION" in *dask_process*127.0.0.63*) export DASK_TEMPORARY_DIRECTORY=/proc/no;; esac\n'
         f'exec {sys.executable} "$@"\n'
     )
     python.chmod(0o755)
-    config = Path.home() / ".ssh" / "config"
-    config.write_text("Host db-3\n  HostName 127.0.0.63\n" + config.read_text())
     async with start_ssh_cluster([Host(f"db-{n}") for n in (1, 2, 3)], remote_python=str(python)) as cluster:
         assert [host.name for host in cluster.hosts] == ["db-1", "db-2"]
         [lost] = cluster.lost
         assert (lost.host, lost.failure.code) == ("db-3", FailureCode.FAILED)
-        assert lost.failure.detail == "its Dask worker did not start: db-3: no memory"
+        assert lost.failure.detail.startswith("its Dask process did not start: ")
+        assert "/proc/no" in lost.failure.detail
+    sshd.wait_until_gone()
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("Host db-3\n  IdentityFile {sshd}/nothing\n", None),
+        ("Host db-3\n  HostName 127.0.0.1\n  Port 1", "Connection refused"),
+        ("Host db-3\n  HostName no-such-host.invalid", "resolve"),
+        ("Host db-3\n  UserKnownHostsFile {sshd}/nobody", "Host key verification failed"),
+        ("Host db-3\n  UserKnownHostsFile {sshd}/changed", "Host key verification failed"),
+        ("Host db-3\n  ProxyCommand sh -c 'head -c 9999999 /dev/zero'", "ssh cannot log in"),
+        ("Host db-3\n  ProxyJump db-1", None),
+        ("Host db-3\n  ProxyCommand ssh -F {sshd}/config -W %h:%p db-1", None),
+        ("Host db-3\n  LocalForward 1 127.0.0.1:1\n  RequestTTY force\n  RemoteCommand sleep 60", None),
+    ],
+    ids=["no-identity", "refused", "no-name", "unknown-key", "changed-key", "garbage", "jump", "proxy", "forward"],
+)
+async def test_a_host_is_reached_as_ssh_reaches_it_or_named_with_its_message(
+    sshd: Sshd, lines: str, words: str | None
+) -> None:
+    """The others are not affected."""
+    sshd.make_key("other")
+    other = " ".join((sshd.folder / "other.pub").read_text().split()[:2])
+    (sshd.folder / "changed").write_text(f"* {other}\n")
+    configure(sshd, lines.format(sshd=sshd.folder))
+    lost = await reasons()
+    assert list(lost) == ([] if words is None else ["db-3"])
+    assert words is None or words in lost["db-3"]
+    sshd.wait_until_gone()
+
+
+async def test_a_master_connection_of_the_user_is_used_and_outlives_the_mesh(sshd: Sshd) -> None:
+    """The settings would also make a master of a login, which would outlive it."""
+    with tempfile.TemporaryDirectory() as folder:  # a short path: sockets have 108 bytes
+        configure(sshd, f"Host db-*\n  ControlMaster auto\n  ControlPath {folder}/%C\n  ControlPersist yes\n")
+        ssh = ("ssh", "-F", str(configuration(sshd)))
+        subprocess.run([*ssh, "-fN", "db-1"], check=True, timeout=40, stdin=subprocess.DEVNULL)  # noqa: ASYNC221
+        try:
+            lost = await reasons("db-1 db-2")
+            sshd.wait_until_gone()
+            sockets = list(Path(folder).iterdir())  # noqa: ASYNC240
+        finally:
+            subprocess.run([*ssh, "-O", "exit", "db-1"], check=True, timeout=40, capture_output=True)  # noqa: ASYNC221
+        assert lost == {}
+        assert len(sockets) == 1
+
+
+async def test_a_key_with_a_passphrase_is_named_with_the_remedy(sshd: Sshd) -> None:
+    """Nobody can be asked for it."""
+    sshd.make_key("locked", "open sesame")
+    with (sshd.folder / "authorized_keys").open("a") as keys:
+        keys.write((sshd.folder / "locked.pub").read_text())
+    configuration(sshd).write_text(
+        configuration(sshd).read_text().replace(f"{sshd.folder}/key", f"{sshd.folder}/locked")
+    )
+    with pytest.raises(
+        ClusterError, match=f"locked needs its passphrase; give it to an agent: ssh-add {sshd.folder}/locked"
+    ):
+        await reasons("db-1 db-2")
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("while echo welcome to this host; do :; done", "print too much"),
+        ("while printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; do :; done", "print too much"),
+        (
+            "echo linkgauge-mesh login; echo linkgauge-mesh version 0.0.1; exec sleep 60",
+            "it has linkgauge 0.0.1; install",
+        ),
+        (r"echo linkgauge-mesh login; printf 'linkgauge-mesh \033[31m\n'; exec sleep 60", "cannot be understood"),
+        ("exec sleep 60", "did not come up in time; try it by hand"),
+    ],
+    ids=["lines", "one-line", "version", "nonsense", "silent"],
+)
+async def test_a_hostile_end_of_ssh_costs_its_own_host_only(
+    sshd: Sshd, monkeypatch: pytest.MonkeyPatch, script: str, words: str
+) -> None:
+    """The command is a wrapper that gets to two real hosts."""
+    wrapper = sshd.folder / "wrapper"
+    ssh = f'exec ssh -F {configuration(sshd)} "$@"'
+    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" -G "*) ;; *db-3*) {script};; esac\n{ssh}\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv(SSH_COMMAND_VARIABLE, str(wrapper))
+    lost = await reasons()
+    assert list(lost) == ["db-3"]
+    assert words in lost["db-3"]
+    assert lost["db-3"].isprintable()
     sshd.wait_until_gone()

@@ -3,14 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.figures import CellFigure, MeshFinding, MeshFindingCode
 from linkgauge.mesh.plan import Cell, MeshMode
 from linkgauge.mesh.reading import MeshComparison
 from linkgauge.tui.mesh.mesh_words import (
     comparison_lines,
     conclusion_lines,
-    estimated_duration_ns,
     failure_lines,
     figure_words,
     finding_words,
@@ -124,14 +122,6 @@ def test_cells_without_a_result_are_listed_unless_their_host_is_down() -> None:
     assert len(lines) == 9
     down = MeshFinding(CODE.HOST_DOWN, "db-01", failure=LOST)
     assert list(failure_lines(matrix(failed), [down])) == []
-
-
-@pytest.mark.parametrize(("hosts", "mode", "seconds"), [(8, "rounds", 56), (7, "all", 56), (8, "isolated", 224)])
-def test_the_time_of_a_mesh_grows_with_its_hosts_and_of_an_isolated_one_with_its_pairs(
-    hosts: int, mode: str, seconds: int
-) -> None:
-    """Two tests in a round, each a second longer than its duration."""
-    assert estimated_duration_ns(hosts, Plan(duration_ns=3 * SECOND_NS), MeshMode(mode)) == seconds * SECOND_NS
 
 
 def test_slow_cells_that_no_finding_names_are_said_to_be_chance() -> None:

@@ -280,7 +280,7 @@ def mesh(options: MeshCommandOptions) -> int:
         spec = _resumed(source, measured, hosts)
     else:
         spec = measured.to_spec(catalog, source.read(hosts), source)
-    require_extra("a mesh needs Dask", "mesh", "distributed", "asyncssh")
+    require_extra("a mesh needs Dask", "mesh", "distributed", "cryptography")
     if spec.emulated is not None and source.scheduler is None and not (is_resumed and is_over(spec)):
         from ..runners.local_mesh import run_local_mesh
 

@@ -20,12 +20,13 @@ from ....mesh.events import (
     RoundBegan,
 )
 from ....mesh.figures import MeshFinding, MeshMatrix
+from ....mesh.plan import estimate_ns, mean_overhead_ns
 from ....presets.catalog import Catalog
 from ...mesh.mesh_document import csv_rows, end_line, mesh_json, start_line, stream_lines
 from ...mesh.mesh_session import MeshSession, MeshUpdate, open_mesh_session
 from ...mesh.mesh_spec import MeshSpec
 from ...mesh.mesh_verdict import judge_mesh
-from ...mesh.mesh_words import cell_words, comparison_lines, estimated_duration_ns, failure_words, figure_words
+from ...mesh.mesh_words import cell_words, comparison_lines, failure_words, figure_words
 from ...mesh.stored_mesh import compare_with_previous, load_matrix
 from ...session.pruning import thin_old_runs
 from ...session.run_spec import Outputs
@@ -146,7 +147,8 @@ class _Progress:
     def __init__(self, job: MeshJob) -> None:
         self.session: MeshSession | None = None
         self._job = job
-        self._started = time.monotonic()
+        self._started_ns = time.monotonic_ns()
+        self._plan = job.spec.plan
         self._cells = self._done = 0
         self._notices = 0
 
@@ -177,9 +179,9 @@ class _Progress:
     def _lines(self, update: MeshUpdate) -> Sequence[str]:
         figure, words = update.figure, ""
         match update.event:
-            case MeshBegan(plan, cells):
-                self._started, self._cells = time.monotonic(), cells
-                about = numbers.rough_time(estimated_duration_ns(len(plan.hosts), plan.base, plan.mode))
+            case MeshBegan(plan, cells, overhead_ns):
+                self._started_ns, self._cells, self._plan = time.monotonic_ns(), cells, plan
+                about = numbers.rough_time(estimate_ns(plan, cells, overhead_ns))
                 hosts, runs = numbers.quantity(len(plan.hosts), "host"), numbers.quantity(cells, "test")
                 what = f"{runs}, about {about}" if cells else "slow cells are measured again, alone"
                 words = f"mesh {plan.group}: {hosts}, {what}"
@@ -200,8 +202,8 @@ class _Progress:
     def _rest(self) -> str:
         if not 0 < self._done < self._cells:
             return ""
-        seconds = (time.monotonic() - self._started) / self._done * (self._cells - self._done)
-        return f", about {numbers.rough_time(round(seconds) * 1_000_000_000)} left"
+        overhead_ns = mean_overhead_ns(self._plan, self._done, time.monotonic_ns() - self._started_ns)
+        return f", about {numbers.rough_time(estimate_ns(self._plan, self._cells - self._done, overhead_ns))} left"
 
 
 def _is_news(failure: CellFailure | None) -> bool:
