@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from linkgauge import __version__
-from linkgauge.tui.cli.click_extension import description, section, spelling
+from linkgauge.tui.cli.click_extension.command_help import description, section, spelling
 from linkgauge.tui.cli.completion import SCRIPTS
 from linkgauge.tui.cli.main import program
 from linkgauge.tui.session.setting_table import SETTINGS

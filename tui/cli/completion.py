@@ -13,7 +13,7 @@ from click import Command
 from click.shell_completion import CompletionItem, ShellComplete, split_arg_string
 
 from ...engine.model.errors import PlanError
-from .click_extension import argument
+from .click_extension.option_fields import argument
 from .output import PROGRAM, emit, emit_line
 
 COMPLETION_VARIABLE: Final = "_LINKGAUGE_COMPLETE"

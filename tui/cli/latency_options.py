@@ -10,7 +10,7 @@ from ...engine.model.plan import Direction, Plan, SocketOptions
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
 from ..words import parsing
-from .click_extension import option
+from .click_extension.option_fields import option
 from .options import TEST, congestion_option, device_option, dscp_option, source_option
 
 if TYPE_CHECKING:

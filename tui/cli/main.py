@@ -15,7 +15,9 @@ from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
 from ...engine.model.errors import LinkgaugeError, PlanError
 from ..words.redaction import REDACTION
-from .click_extension import AppGroup, LateCommands, Option, option_names
+from .click_extension.command_groups import AppGroup, LateCommands
+from .click_extension.command_help import option_names
+from .click_extension.option_fields import Option
 from .completion import COMPLETION_VARIABLE, complete
 from .output import PROGRAM, discard_stdout, emit_line, finish_output, prepare_streams, print_stderr
 from .usage_errors import click_error_text, plan_error_text

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...engine.model.errors import require_extra
 from ..words import parsing
-from .click_extension import option
+from .click_extension.option_fields import option
 
 if TYPE_CHECKING:
     from ...metrics.publication import PublishingPlan

@@ -1,6 +1,6 @@
 """The options of the commands: each is declared once and reads the same in every command.
 
-A group of options is a dataclass with one field for each option, as typed; see click_extension.
+A group of options is a dataclass with one field for each option, as typed; see click_extension/option_fields.
 """
 
 import sys
@@ -23,7 +23,7 @@ from ...engine.model.workload import Workload, all_workloads
 from ..session.setting_table import INTERVAL_REMEDY
 from ..words import parsing
 from ..words.redaction import REDACTION
-from .click_extension import flag, group, is_typed, option, setting_option
+from .click_extension.option_fields import flag, group, is_typed, option, setting_option
 from .output import check_output_file
 
 if TYPE_CHECKING:

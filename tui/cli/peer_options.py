@@ -17,7 +17,7 @@ from ...engine.model.peer import DEFAULT_PORT, LOOPBACK, Peer
 from ...engine.model.plan import Plan
 from ..session.setting_table import family
 from ..words import parsing
-from .click_extension import argument, flag, group, is_typed, option, setting_option
+from .click_extension.option_fields import argument, flag, group, is_typed, option, setting_option
 from .completion import complete_test_preset
 from .options import TEST
 

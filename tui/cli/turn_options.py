@@ -5,7 +5,7 @@ from typing import Final
 
 from ...engine.model.plan import Plan
 from ..words import parsing
-from .click_extension import flag, option
+from .click_extension.option_fields import flag, option
 from .options import TEST
 
 _WAIT_REMEDY: Final = "give seconds, or a time such as 5m"

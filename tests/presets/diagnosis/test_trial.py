@@ -10,7 +10,7 @@ from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.finding import Finding, finding_figures, read_findings
 from linkgauge.presets.diagnosis.trial import Trial
-from linkgauge.tui.cli.click_extension import make_command
+from linkgauge.tui.cli.click_extension.command_groups import make_command
 from linkgauge.tui.cli.options import PlanOptions
 
 PLAN = Plan(

@@ -7,7 +7,7 @@ from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
 from ....engine.model.shell_commands import shell_command
 from ...words.parsing import resolve_language
-from ..click_extension import argument, group, setting_option
+from ..click_extension.option_fields import argument, group, setting_option
 from ..completion import complete_preset
 from ..options import PlanOptions, json_flag, lang_option, redact_flag
 from ..output import keep_log_off_screen, print_stderr

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...words import parsing
-from ..click_extension import flag, option
+from ..click_extension.option_fields import flag, option
 from ..options import json_flag, redact_flag
 from ..output import PROGRAM, emit_json, emit_rich, print_stderr, write_in_background
 

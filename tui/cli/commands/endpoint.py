@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from ....engine.model.errors import UsageError, require_extra
 from ....engine.model.peer import DEFAULT_PORT, IPERF3_PORT
 from ...words import parsing
-from ..click_extension import CommandWithMore, DefaultGroup, argument, flag, group, option, setting_option
+from ..click_extension.command_groups import CommandWithMore, DefaultGroup
+from ..click_extension.option_fields import argument, flag, group, option, setting_option
 from ..metrics_options import MetricsOptions
 from ..options import json_flag
 from ..output import emit_json, emit_line, print_stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError
-from ..click_extension import argument, flag, group, option
+from ..click_extension.option_fields import argument, flag, group, option
 from ..completion import complete_preset
 from ..options import json_flag
 from ..output import PROGRAM, emit_json, emit_line, print_stderr

@@ -10,7 +10,7 @@ from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload
 from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...words import parsing
-from ..click_extension import argument, group, option
+from ..click_extension.option_fields import argument, group, option
 from ..latency_options import LimitOptions
 from ..options import LinkOptions, SeriesOutputOptions, headless_flag
 from ..output import keep_log_off_screen, print_stderr

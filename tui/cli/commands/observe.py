@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import SECOND_NS
 from ...words import parsing
-from ..click_extension import argument, flag, option
+from ..click_extension.option_fields import argument, flag, option
 from ..options import OUTPUT, headless_flag, json_flag, redact_flag
 from ..output import check_output_file
 

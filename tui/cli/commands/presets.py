@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError
 from ...words.parsing import resolve_language
-from ..click_extension import SearchGroup, argument, flag, group, option
+from ..click_extension.command_groups import SearchGroup
+from ..click_extension.option_fields import argument, flag, group, option
 from ..completion import complete_preset
 from ..options import LinkOptions, json_flag, lang_option
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr

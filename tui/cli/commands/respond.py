@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..click_extension import group
+from ..click_extension.option_fields import group
 from ..latency_options import LatencyOptions, LoadOptions, check_measurable
 from ..options import LinkOptions, ResultOptions
 from ..output import print_stderr

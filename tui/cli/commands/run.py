@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ....engine.model.errors import UsageError
 from ...words import parsing
-from ..click_extension import group, is_typed, option
+from ..click_extension.option_fields import group, is_typed, option
 from ..latency_options import LatencyOptions
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
 from ..output import print_stderr

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
-from ..click_extension import group, option
+from ..click_extension.option_fields import group, option
 from ..options import LinkOptions, SeriesOutputOptions, congestion_option
 from ..output import print_stderr
 from ..peer_options import FarEndOptions, Target, TargetOptions, check_supported

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import Plan
 from ...words import parsing
-from ..click_extension import flag, group, is_group_typed, option
+from ..click_extension.option_fields import flag, group, is_group_typed, option
 from ..latency_options import LimitOptions
 from ..metrics_options import MetricsOptions
 from ..options import OUTPUT, TEST, LinkOptions, PlanOptions, headless_flag, redact_flag

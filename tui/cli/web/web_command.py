@@ -7,7 +7,7 @@ import click
 
 from ....engine.model.errors import PlanError, UsageError, require_extra
 from ...words import parsing
-from ..click_extension import argument, option
+from ..click_extension.option_fields import argument, option
 from ..output import print_stderr
 
 DEFAULT_PORT: Final = 5880

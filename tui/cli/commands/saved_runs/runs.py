@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from .....engine.model.errors import PlanError, UsageError
 from ....session.storage import find_run, open_run_list
-from ...click_extension import DefaultGroup, argument, option
+from ...click_extension.command_groups import DefaultGroup
+from ...click_extension.option_fields import argument, option
 from ...completion import complete_run
 from ...options import json_flag, redact_flag
 from ...output import (

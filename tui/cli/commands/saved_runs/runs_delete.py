@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .....engine.model.errors import UsageError
 from ....session.storage import find_run, open_run_list
-from ...click_extension import argument, flag, option
+from ...click_extension.option_fields import argument, flag, option
 from ...completion import complete_run
 from ...output import print_stderr
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .....engine.model.errors import UsageError
 from ....session.storage import find_run, open_run_list
 from ....words.redaction import REDACTION
-from ...click_extension import argument, flag, option
+from ...click_extension.option_fields import argument, flag, option
 from ...options import redact_flag
 from ...output import (
     check_output_file,

@@ -1,0 +1,1 @@
+"""What Click lacks: options as dataclasses, plain help, default commands, and words for mistyped ones."""
