@@ -3,6 +3,7 @@
 Usage: .venv/bin/python bench/own_widgets.py [WORD OF THE STEP]
 
 Both are in the same app, of 120 columns and 40 lines, which writes changed cells only. The pairs run in turn.
+Textual's HelpPanel has the keys of the focused widgets alone: no marks, no words, no keys of other screens.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -16,12 +17,18 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from linkgauge.engine.model.plan import Direction
+from linkgauge.tui.gauges.session_table import SessionsView, SessionTable
 from linkgauge.tui.kit.actions import ScreenKind, bindings
 from linkgauge.tui.kit.drawing.message_line import MessageApp
 from linkgauge.tui.kit.drawing.screen_diff import DiffApp, DiffScreen
 from linkgauge.tui.kit.drawing.styled_lines import LineWidget
+from linkgauge.tui.kit.key_map import KeyMap
+from linkgauge.tui.kit.screens.help import HelpScreen
 from linkgauge.tui.kit.widgets.key_footer import KeyFooter
 from linkgauge.tui.kit.widgets.scroll_views import CursorList, TextPage
+from linkgauge.tui.readings.live_readings import SessionRow
+from linkgauge.tui.words import numbers
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -31,6 +38,7 @@ from textual.widgets import DataTable, Footer, OptionList, Static
 
 _SIZE = (120, 40)
 _ROWS = 300
+_SESSIONS = 128
 _STEPS = 15
 _TURNS = 3
 _TEXT = "\n".join(f"{number:>4}  a key and what it does, in a sentence of a help page" for number in range(200))
@@ -43,6 +51,7 @@ class _Counted:
     """Counts the bytes of the frames of an app."""
 
     written = 0
+    key_map = KeyMap()
 
     def _display(self, _screen: Any, renderable: Any) -> None:
         if renderable is None:
@@ -89,6 +98,32 @@ def _page() -> TextPage:
     return page
 
 
+def _session_rows(number: int) -> list[SessionRow]:
+    return [
+        SessionRow(Direction.OUT, session, 7e6 + (number * 37 + session) % 90 * 1e4, 212 + number, number, 65_536)
+        for session in range(1, _SESSIONS + 1)
+    ]
+
+
+def _session_cells(row: SessionRow) -> tuple[str, ...]:
+    return (
+        f"{numbers.arrow(row.direction)}{row.session:>3}",
+        f"{numbers.rate_number(row.bit_s, None):>8}",
+        f"{numbers.round_trip(row.rtt_us):>9}",
+        f"{numbers.count(row.retransmits):>6}",
+        f"{numbers.size(row.cwnd_bytes):>6}",
+    )
+
+
+def _session_data() -> DataTable[str]:
+    table = DataTable[str](cursor_type="none")
+    for name in ("#", "Mb/s", "RTT", "retx", "cwnd"):
+        table.add_column(name, key=name)
+    for row in _session_rows(0):
+        table.add_row(*_session_cells(row), key=str(row.session))
+    return table
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A widget in an app of its own, and the step whose cost is measured."""
@@ -114,11 +149,12 @@ def _of(kind: type[Widget], action: str) -> Step:
 
 def candidates() -> Iterator[Candidate]:
     """Yield the widgets, those of one step one after the other."""
-    focus, cursor, scroll, change = (
+    focus, cursor, scroll, change, sessions = (
         "move the focus",
         "move the cursor",
         "scroll by 30 lines",
         "change one line of 8",
+        f"update {_SESSIONS} sessions",
     )
     yield Candidate(focus, "KeyFooter", lambda: [TextPage(), TextPage(), KeyFooter(ScreenKind.COCKPIT)], _focus)
     yield Candidate(focus, "textual Footer", lambda: [TextPage(), TextPage(), Footer()], _focus)
@@ -132,8 +168,37 @@ def candidates() -> Iterator[Candidate]:
     yield Candidate(another, "textual Static", lambda: [VerticalScroll(Static(_TEXT))], _update_page)
     yield Candidate(change, "LineWidget", lambda: [_Lines(0)], _show_lines)
     yield Candidate(change, "textual Static", lambda: [Static()], _update_static)
+    yield Candidate(sessions, "SessionTable", lambda: [SessionTable()], _show_sessions)
+    yield Candidate(sessions, "textual DataTable", lambda: [_session_data()], _update_sessions)
+    yield Candidate("open or close the help", "HelpScreen", lambda: [_rows()], _toggle_help)
+    yield Candidate("open or close the help", "textual HelpPanel", lambda: [_rows()], _toggle_panel)
     yield Candidate("show a message", "MessageLine", lambda: [_rows()], _notify, MessageApp)
     yield Candidate("show a message", "textual Toast", lambda: [_rows()], _notify)
+
+
+def _show_sessions(app: Any, number: int) -> None:
+    app.screen.query_one(SessionTable).show(SessionsView(tuple(_session_rows(number)), number))
+
+
+def _update_sessions(app: Any, number: int) -> None:
+    table = app.screen.query_one(DataTable)
+    for row in _session_rows(number):
+        for name, cell in zip(("#", "Mb/s", "RTT", "retx", "cwnd"), _session_cells(row), strict=True):
+            table.update_cell(str(row.session), name, cell)
+
+
+def _toggle_help(app: Any, number: int) -> None:
+    if number % 2 == 0:
+        app.push_screen(HelpScreen())
+    else:
+        app.pop_screen()
+
+
+def _toggle_panel(app: Any, number: int) -> None:
+    if number % 2 == 0:
+        app.action_show_help_panel()
+    else:
+        app.action_hide_help_panel()
 
 
 def _show_page(app: Any, number: int) -> None:
@@ -197,7 +262,7 @@ def main() -> None:
             results.setdefault((each.step_name, each.name), []).append(asyncio.run(measure(each)))
     for (step, name), measured in results.items():
         cpu, written = (median(column) for column in zip(*measured, strict=True))
-        print(f"{step:<22}{name:<20}{cpu:6.1f} ms CPU  {written:7.0f} bytes")
+        print(f"{step:<24}{name:<20}{cpu:6.1f} ms CPU  {written:7.0f} bytes")
 
 
 if __name__ == "__main__":

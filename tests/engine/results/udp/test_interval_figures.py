@@ -28,12 +28,22 @@ def test_a_figure_that_one_end_has_not_reported_is_unknown() -> None:
     assert {name for name, value in figures.items() if value is not None} == {"sent", "datagram_bytes"}
     receiver = _sampled(End.FAR, DatagramSample(Direction.OUT, 1, advanced=0, received=0, jitter_count=0))
     figures = flow_figures(receiver, None, Direction.OUT)
-    assert (figures["lost"], figures["packets_s"], figures["lost_percent"], figures["jitter_ms"]) == (
-        0,
-        0,
-        None,
-        None,
+    assert (figures["lost"], figures["packets_s"]) == (0, 0)
+    unknown = ("lost_percent", "jitter_ms", "delay_variation_p50_ms", "delay_variation_p99_ms")
+    assert [figures[name] for name in unknown] == [None] * 4
+
+
+def test_an_interval_without_a_datagram_has_no_delay_variation() -> None:
+    """The counts of the other direction are not its own; nor are counts of nothing."""
+    receiver = _sampled(
+        End.FAR,
+        DatagramSample(Direction.OUT, 1, advanced=0, received=0),
+        DatagramSample(Direction.IN, 1, advanced=9, received=9),
+        delays=(LatencyCounts(Direction.OUT, (), ()), LatencyCounts(Direction.IN, (64,), (9,))),
     )
+    figures = flow_figures(receiver, None, Direction.OUT)
+    assert (figures["delay_variation_p50_ms"], figures["delay_variation_p99_ms"]) == (None, None)
+    assert flow_figures(receiver, None, Direction.IN)["delay_variation_p50_ms"] is not None
 
 
 def test_a_session_that_is_closed_is_left_out_once_nothing_of_it_arrives() -> None:

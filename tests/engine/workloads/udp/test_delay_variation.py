@@ -163,3 +163,36 @@ def test_jitter_is_that_of_the_formula() -> None:
     assert jitter.sum_ns / jitter.count == pytest.approx(sum(expected) / len(expected), abs=2)
     assert jitter.max_ns == pytest.approx(max(expected), abs=2)
     assert jitter.max_ns > 0
+
+
+@pytest.mark.parametrize("drift_ppm", [-100, 0, 100])
+@pytest.mark.parametrize("pause_s", [2, 60])
+def test_a_pause_of_the_sender_is_no_delay(pause_s: int, drift_ppm: int) -> None:
+    """The clocks drift on meanwhile: 6 ms in a minute. What they were apart by is still the base."""
+    variation = DelayVariation()
+    rng = seeded(pause_s, drift_ppm)
+    values: list[tuple[int, int]] = []
+    for number in range(8_000):
+        sent = number * MS + (number >= 4_000) * pause_s * SECOND
+        delay = int(DELAYS["wire"](rng)) + (number % 10 == 9) * MS
+        value = variation.variation_of(sent, OFFSET + sent + delay + sent * drift_ppm // 1_000_000)
+        values.append((value, delay))
+    after = values[4_000:]
+    assert max(abs(value - delay) for value, delay in after) < max(
+        0.1 * MS, 0.05 * abs(drift_ppm) * pause_s * 1_000
+    )
+
+
+@pytest.mark.parametrize(("gap_ms", "is_step"), [(220, True), (240, False)])
+def test_a_delay_that_rises_in_a_pause_stays_a_delay(gap_ms: int, is_step: bool) -> None:
+    """A queue had time to fill. Only a rise of over four times the gap to the datagram before is a clock's step."""
+    variation = DelayVariation()
+    rise = 900 * MS
+    for number in range(400):
+        variation.variation_of(number * 10 * MS, OFFSET + number * 10 * MS)
+    values: list[int] = []
+    for number in range(40):
+        sent = 3_990 * MS + (1 + number) * gap_ms * MS
+        values.append(variation.variation_of(sent, OFFSET + sent + rise))
+    assert values[:4] == [rise] * 4
+    assert values[10:] == [0 if is_step else rise] * 30

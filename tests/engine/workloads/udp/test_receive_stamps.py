@@ -4,9 +4,11 @@ import select
 import socket
 import struct
 import time
+from itertools import chain, repeat
 
 import pytest
 from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.engine.workloads.udp import receive_stamps
 from linkgauge.engine.workloads.udp.receive_stamps import ReceiveStamps, request_stamps
 from linkgauge.engine.workloads.udp.socket_options import SO_TIMESTAMPNS
 
@@ -52,3 +54,34 @@ def test_without_a_stamp_the_time_of_reading_counts() -> None:
     stamps = ReceiveStamps()
     for ancillary in ([], [(socket.SOL_SOCKET, SO_TIMESTAMPNS, b"short")], [(socket.IPPROTO_IP, 8, bytes(16))]):
         assert stamps.read(ancillary, 0, 77) == 77
+
+
+@pytest.mark.parametrize("held_up_ms", [(), (30,), (30, 5, 5), (30, 40, 30, 30, 3, 30, 30, 30)])
+def test_clocks_are_compared_again_if_the_thread_was_held_up_in_between(
+    monkeypatch: pytest.MonkeyPatch, held_up_ms: tuple[int, ...]
+) -> None:
+    """A busy machine does that. If it does so every time, the first comparison takes the shortest, a later none."""
+    offset_ns = 1_763_000_000 * SECOND_NS
+    hold_ups = chain(held_up_ms, repeat(0))
+    now_ns = 7 * SECOND_NS
+
+    class Clock:
+        """The two clocks; a hold-up is between the wall clock and the second reading."""
+
+        def monotonic_ns(self) -> int:
+            return now_ns
+
+        def time_ns(self) -> int:
+            nonlocal now_ns
+            wall_ns = now_ns + offset_ns
+            now_ns += next(hold_ups) * 1_000_000
+            return wall_ns
+
+    monkeypatch.setattr(receive_stamps, "time", Clock())
+    is_always = len(held_up_ms) == 8
+    stamps = ReceiveStamps()
+    assert abs(stamps.offset_ns - offset_ns) <= (1_500_000 if is_always else 0)
+    stamps.offset_ns = offset_ns + SECOND_NS  # as before the clock was set
+    hold_ups = chain(held_up_ms, repeat(0))
+    stamps.measure()
+    assert stamps.offset_ns == offset_ns + is_always * SECOND_NS
