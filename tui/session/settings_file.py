@@ -125,7 +125,7 @@ def _scope(row: Setting) -> str:
 
 def _read(path: Path) -> str:
     try:
-        if path.exists() and path.stat().st_size > _MAX_FILE_BYTES:  # hours, at one line for each mistake
+        if path.exists() and path.stat().st_size > _MAX_FILE_BYTES:  # each mistake is a line
             raise UsageError(f"{path}: it is larger than {_MAX_FILE_BYTES // 1024} KiB; is it the settings?")
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
