@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from ..engine.model.plan import Direction
 from ..engine.model.samples import SessionSample
+from ..engine.results.csv_export import defuse
 from ..engine.results.figure_codec import DOCUMENT_VERSION, encode, round_figure
 from ..presets.diagnosis.finding import finding_figures
 from .observation import DatagramSocket, FlowFigures, Observation, ObservedConnection, Owner
@@ -107,7 +108,8 @@ def csv_row(observation: Observation, connection: ObservedConnection) -> list[st
         connection.findings[0].code if connection.findings else None,
         connection.reason,
     )
-    return ["" if value is None else str(value) for value in values]
+    # A process of any user chooses its own name.
+    return ["" if each is None else defuse(each) if isinstance(each, str) else str(each) for each in values]
 
 
 def _connection(connection: ObservedConnection) -> dict[str, Any]:

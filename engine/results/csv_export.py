@@ -316,13 +316,18 @@ def _carried(figures: FlowFigures | SessionFigures) -> _Row:
     return {**{name: getattr(figures, name, None) for name in _CARRIED}, **(figures.udp or {})}
 
 
+def defuse(text: str) -> str:
+    """Return text from elsewhere as a cell that no spreadsheet runs and that drives no terminal."""
+    text = make_printable(text)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
 def cell_text(value: Cell) -> str:
     """Return a value as text: a number without exponent or trailing zeros, a text that no spreadsheet runs."""
     if value is None:
         return ""
     if isinstance(value, str):
-        text = make_printable(value)
-        return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+        return defuse(value)
     if isinstance(value, int):
         return str(value)
     return format(Decimal(str(value)).normalize(), "f")

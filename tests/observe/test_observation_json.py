@@ -1,6 +1,7 @@
 """Observations for programs: every value is one of JSON's, and unknown ones are null or empty."""
 
 import json
+from dataclasses import replace
 
 from linkgauge.engine.host.sockets.socket_message import SocketAddress
 from linkgauge.engine.model.plan import SECOND_NS, Direction
@@ -54,6 +55,13 @@ def test_an_observation_is_a_document() -> None:
     assert (row["out"]["busy_percent"], row["out"]["rtt_us"], row["in"]["unread_percent"]) == (50.0, None, None)
     assert (document["udp"][0]["remote"], document["udp"][0]["process"]) == (None, None)
     assert document["totals"]["sockets"] == 3
+
+
+def test_the_name_of_a_process_is_no_formula() -> None:
+    """Any user of the host can give a process a name, and the administrator opens the file."""
+    hostile = replace(CONNECTION, owner=Owner(1, "=1+1\x1b[2J", "@alice"), user="@alice")
+    cells = csv_row(OBSERVATION, hostile)
+    assert {"'=1+1\N{REPLACEMENT CHARACTER}[2J", "'@alice"} <= set(cells)
 
 
 def test_a_row_has_a_value_for_each_column() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ...engine.model.plan import SECOND_NS
+from ...engine.results.csv_export import defuse
 from ...engine.results.figure_codec import DOCUMENT_VERSION, round_known
 from ...mesh.events import CellEnded, CellFailure, HostLost, MeshBegan, MeshEvent, RoundBegan
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
@@ -186,7 +187,8 @@ def csv_rows(matrix: MeshMatrix) -> Iterator[list[str]]:
         failure = figure.failure
         if failure is not None:
             values |= {"failure": failure.code.value, "failed_host": failure.host, "detail": failure.detail}
-        yield ["" if values.get(name) is None else str(values[name]) for name in CSV_COLUMNS]
+        cells = (values.get(name) for name in CSV_COLUMNS)
+        yield ["" if cell is None else defuse(cell) if isinstance(cell, str) else str(cell) for cell in cells]
 
 
 def _in_order(matrix: MeshMatrix) -> Iterator[CellFigure]:

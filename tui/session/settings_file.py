@@ -25,6 +25,7 @@ _HEADER: Final = "# The settings of linkgauge: `linkgauge settings --template` p
 _LINE_IN_ERROR: Final = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 _HEADING: Final = re.compile(r"\s*\[+\s*([^]\s]+)\s*\]")
 _MAX_TEXT: Final = 60
+_MAX_FILE_BYTES: Final = 64 * 1024
 _TEMPLATE_WIDTH: Final = 100
 _THEME_TEMPLATE: Final = """\
 # Colours of your own, in place of the line `theme`: of the theme `base`, with these changes. Textual's names:
@@ -124,6 +125,8 @@ def _scope(row: Setting) -> str:
 
 def _read(path: Path) -> str:
     try:
+        if path.exists() and path.stat().st_size > _MAX_FILE_BYTES:  # each mistake is a line
+            raise UsageError(f"{path}: it is larger than {_MAX_FILE_BYTES // 1024} KiB; is it the settings?")
         return path.read_text(encoding="utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return ""

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from ...engine.model.events import ExpectedRate
 from ...engine.model.plan import SECOND_NS
+from ...engine.results.csv_export import defuse
 from ...engine.results.figure_codec import DOCUMENT_VERSION, encode, round_figure
 from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.run_result import RunResult
@@ -265,7 +266,7 @@ def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
         )
         settings = [point.direction.value, point.sessions, point.window_bytes, point.message_bytes]
         values = [sweep.group, cell.run_id, sweep.preset, *settings, *map(_round, figures)]
-        yield ["" if value is None else str(value) for value in values]
+        yield ["" if each is None else defuse(each) if isinstance(each, str) else str(each) for each in values]
 
 
 def expected_rate_of(cell: SweepResult) -> ExpectedRate | None:

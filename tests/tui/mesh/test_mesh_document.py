@@ -135,6 +135,14 @@ def test_a_limit_decides_beside_the_rates(limits: AcceptanceLimits, verdict: str
     check("mesh.schema.json", mesh_json(replace(PLAN, limits=limits), limited, found))
 
 
+def test_a_detail_that_a_spreadsheet_would_run_is_defused() -> None:
+    """A host chooses the words of its failure."""
+    assert FAILED.failure is not None
+    hostile = replace(FAILED, failure=replace(FAILED.failure, detail="=cmd\x1b[2J"))
+    row = dict(zip(*list(csv_rows(matrix([hostile])))[:2], strict=True))
+    assert row["detail"] == "'=cmd\N{REPLACEMENT CHARACTER}[2J"
+
+
 def test_rows_have_the_groups_of_both_hosts_and_the_reason_of_a_failure() -> None:
     """An empty field is unknown."""
     header, slow, failed = csv_rows(matrix([FAILED, ALONE]))

@@ -24,6 +24,7 @@ def test_a_variable_comes_before_the_file_and_the_file_before_the_default(tmp_pa
         ("\ntheme = pink", ", line 2", "it is not TOML: Invalid value"),
         ("\udcff", "", "it is not text in UTF-8"),
         pytest.param("pass_mark = " + "9" * 5_000, "", "it is not TOML", id="digits without end"),
+        pytest.param("".join(f"k{i} = 1\n" for i in range(9_000)), "", "it is larger than 64 KiB", id="keys"),
         pytest.param("theme = " + "[" * 5_000, "", "it is not TOML", id="lists without end"),
         ('\n"theme" = "pink"', ", line 2", "theme 'pink' is invalid; give one of textual-dark"),
         ("seconds = 5\nsessions = 200", ", line 2", "sessions 200 is invalid; give 1 to 128"),
