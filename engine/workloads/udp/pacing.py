@@ -27,10 +27,21 @@ class Pacer:
         parts: The number of these parts.
     """
 
-    __slots__ = ("_cost", "_credit", "_credit_max", "_gain", "_most", "_now_ns", "_unit", "skipped")
+    __slots__ = (
+        "_cost",
+        "_credit",
+        "_credit_max",
+        "_gain",
+        "_most",
+        "_now_ns",
+        "_unit",
+        "counts_skipped",
+        "skipped",
+    )
 
     def __init__(self, bit_s: int | None, datagram_bytes: int, now_ns: int, part: int = 1, parts: int = 1) -> None:
         self.skipped = 0
+        self.counts_skipped = True  # nobody waits for datagrams at a rate that the sender has found itself
         # A nanosecond earns `_gain`, a datagram takes `_cost`: in billionths of a bit, `_unit` of them for one.
         self._gain = 0  # no rate
         self._unit = 1
@@ -67,7 +78,7 @@ class Pacer:
             self._now_ns = now_ns
             if self._credit > self._credit_max:
                 given_up = self._credit // cost - self._most
-                self.skipped += given_up
+                self.skipped += given_up * self.counts_skipped
                 self._credit -= given_up * cost
         due = min(limit, self._credit // cost)
         self._credit -= due * cost

@@ -149,11 +149,13 @@ class DatagramSender(DatagramSession):
         earlier, earlier_bytes = self._earlier["sent"], self._earlier_bytes
         group, pacer, paced_bit_s = self._group, self._pacer, self._paced_bit_s
         pacer.change(clock(), paced_bit_s, group.datagram_bytes)
+        pacer.counts_skipped = self._closed_loop is None
         while not self._is_stopping:
             now_ns = clock()
             if group is not self._group or paced_bit_s != self._paced_bit_s:
                 group, paced_bit_s = self._group, self._paced_bit_s
                 pacer.change(now_ns, paced_bit_s, group.datagram_bytes)
+                pacer.counts_skipped = self._closed_loop is None
             if now_ns - self._feedback_ns > _SILENCE_NS:
                 time.sleep(_PAUSE_S)
                 pacer.change(clock(), paced_bit_s, group.datagram_bytes)  # nothing is due from the pause

@@ -147,3 +147,14 @@ def test_sessions_that_begin_together_send_at_their_rate_from_the_start(sessions
     paces = [Pacer(4 * 8 * 24, 24, 0, part, sessions) for part in range(1, sessions + 1)]
     sent = sum(pace.take(now_ns, 100) for now_ns in range(0, span_ms * 1_000_000, 1_000_000) for pace in paces)
     assert abs(sent - 4 * sessions * span_ms / 1_000) <= 1
+
+
+def test_nothing_is_skipped_at_a_rate_that_nobody_has_asked_for() -> None:
+    """A sender that follows its receiver is never too slow for it; a later rate of the user's counts again."""
+    pacer = Pacer(8_000_000, 1_000, START)
+    pacer.counts_skipped = False
+    assert pacer.take(START + SECOND, 100) > 0
+    assert pacer.skipped == 0
+    pacer.counts_skipped = True
+    pacer.take(START + 2 * SECOND, 100)
+    assert pacer.skipped > 900
