@@ -43,10 +43,18 @@ def test_a_connection_at_the_expected_rate_is_healthy() -> None:
 
 def test_a_share_of_a_full_interface_is_healthy() -> None:
     """The other transfers have the rest."""
-    evidence = evidence_of(follow(lambda n: Socket(acked=n * STEP, busy_us=n * BUSY_US)), rate=RATE)
+    more = {"unacked": 14, "unsent": 90_000}
+    evidence = evidence_of(follow(lambda n: Socket(acked=n * STEP, busy_us=n * BUSY_US, **more)), rate=RATE)
     result = judge(evidence, around(interface="eth0", interface_bit_s=95e6))
     assert (result.status, result.findings) == (Status.HEALTHY, ())
     assert "eth0" in result.reason
+
+
+def test_a_program_that_sets_its_own_rate_does_so_on_a_full_interface_too() -> None:
+    """The other transfers do not slow it down."""
+    evidence = evidence_of(follow(lambda n: Socket(acked=n * STEP, busy_us=n * BUSY_US // 5)), rate=RATE)
+    result = judge(evidence, around(interface="eth0", interface_bit_s=95e6))
+    assert (result.status, result.findings) == (Status.APP_LIMITED, ())
 
 
 @pytest.mark.parametrize("rate", [None, RATE])
