@@ -9,6 +9,7 @@ import asyncio
 import os
 import platform
 import socket
+import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, closing
@@ -40,12 +41,15 @@ _DUMP_NS: Final = SECOND_NS  # so long does it take at most until a new connecti
 
 
 class Observer:
-    """Observes until it is closed: call `step` every SAMPLE_NS. It blocks for milliseconds; one thread at a time.
+    """Observes until it is closed: call `step` every SAMPLE_NS. It blocks for milliseconds.
 
+    Any thread may call it: one waits for the other, so that no socket closes under a reading.
     Raises LinkgaugeError if the target does not exist, or if this system does not report its sockets.
     """
 
     def __init__(self, request: ObserveRequest, catalog: Catalog) -> None:
+        self._lock = threading.Lock()
+        self._is_closed = False
         self._request = request
         self._selection = Selection(request.target)
         self._stack = ExitStack()
@@ -66,22 +70,26 @@ class Observer:
         self._cost_ns = 0
 
     def close(self) -> None:
-        """Close its sockets."""
-        self._stack.close()
+        """Close its sockets, after a step that still runs."""
+        with self._lock:
+            self._is_closed = True
+            self._stack.close()
 
     def step(self, now_ns: int | None = None) -> Observation | None:
-        """Read the connections that move; return an observation if an interval is over.
+        """Read the connections that move; return an observation if an interval is over, None once it is closed.
 
         `now_ns` is on the monotonic clock. Raises LinkgaugeError if the kernel does not answer.
         """
-        began_ns = time.thread_time_ns()
-        now_ns = time.monotonic_ns() if now_ns is None else now_ns
-        observation = self._step(now_ns)
-        self._cost_ns += time.thread_time_ns() - began_ns
-        if observation is not None:
-            observation = replace(observation, cost_ns=self._cost_ns)
-            self._cost_ns = 0
-        return observation
+        with self._lock:
+            if self._is_closed:
+                return None
+            began_ns = time.thread_time_ns()
+            observation = self._step(time.monotonic_ns() if now_ns is None else now_ns)
+            self._cost_ns += time.thread_time_ns() - began_ns
+            if observation is not None:
+                observation = replace(observation, cost_ns=self._cost_ns)
+                self._cost_ns = 0
+            return observation
 
     def _step(self, now_ns: int) -> Observation | None:
         if not self._started_ns:
@@ -260,5 +268,5 @@ async def observe(request: ObserveRequest, catalog: Catalog) -> AsyncGenerator[O
                 yield observation
             due_s = max(due_s + SAMPLE_NS / SECOND_NS, time.monotonic())
             await asyncio.sleep(due_s - time.monotonic())
-    finally:
-        observer.close()
+    finally:  # in a thread: if this task is cancelled, a step may still run in its own
+        await call_in_thread(observer.close, name="observe")
