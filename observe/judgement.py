@@ -232,6 +232,7 @@ def _adapt(view: FlowView, finding: Finding, around: Circumstances) -> Finding:
     if finding.code in {"loss", "policer"}:
         evidence += _describe_repair(around)
     text = finding.text.replace("a link of this kind", "this host's interface")
+    remedy = remedy.replace("PEER", around.remote)
     return replace(finding, text=text, evidence=evidence, confidence=confidence, remedy=remedy, trial=None)
 
 
