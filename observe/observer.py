@@ -11,7 +11,7 @@ import platform
 import socket
 import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,7 +29,15 @@ from ..engine.results.rate_and_loss import bits_per_second
 from ..presets.catalog import Catalog
 from .connection_rows import RowMaker, TrackedConnection
 from .expected_rates import ExpectedRates, InterfaceMeter
-from .observation import ConnectionKey, DatagramSocket, Observation, ObservedConnection, Owner, Totals
+from .observation import (
+    ConnectionKey,
+    DatagramSocket,
+    InterfaceRates,
+    Observation,
+    ObservedConnection,
+    Owner,
+    Totals,
+)
 from .request import ObserveRequest
 from .selection import Selection
 from .socket_table import IntervalCounts, SocketTable
@@ -104,7 +112,17 @@ class Observer:
             return self._observe(now_ns)
         if now_ns >= self._next_dump_ns - SAMPLE_NS // 2:
             self._dump(now_ns)
+            if self._dumped_ns == self._started_ns:  # a full interface is to be known in the first interval too
+                self._measure_interfaces(self._tracks.values(), now_ns)
         return None
+
+    def _measure_interfaces(
+        self, tracks: Iterable[TrackedConnection], now_ns: int
+    ) -> tuple[dict[int, NicInfo | None], tuple[InterfaceRates, ...]]:
+        """Return the interface of each connection, and the rates of these since they were last measured."""
+        self._rates.begin()
+        nics = {id(track): self._rates.find_nic(track.local, track.remote) for track in tracks}
+        return nics, self._interfaces.measure(list(dict.fromkeys(filter(None, nics.values()))), now_ns)
 
     def _dump(self, now_ns: int) -> None:
         """Take a dump, and follow the connections that moved most."""
@@ -146,9 +164,7 @@ class Observer:
         shown = self._choose(now_ns)
         for track in shown:
             track.has_local_peer = (track.remote, track.local) in pairs
-        self._rates.begin()
-        nics = {id(track): self._rates.find_nic(track.local, track.remote) for track in shown}
-        interfaces = self._interfaces.measure(list(dict.fromkeys(filter(None, nics.values()))), now_ns)
+        nics, interfaces = self._measure_interfaces(shown, now_ns)
         self._find_owners(shown)
         rows = [self._rows.make(track, nics[id(track)], interfaces, now_ns) for track in shown]
         self._tracks = {id_: track for id_, track in self._tracks.items() if not track.has_ended}

@@ -145,6 +145,13 @@ def test_observations_come_in_an_event_loop_until_they_are_closed(transfer: int)
     assert first.started_utc == second.started_utc
 
 
+def test_the_first_observation_has_the_traffic_of_its_interfaces(transfer: int) -> None:
+    """A full interface would be called a slow path without it."""
+    with closing(Observer(request(f":{transfer}"), load_catalog())) as observer:
+        observation = look(observer)
+    assert [each.name for each in observation.interfaces] == ["lo"]
+
+
 def test_closing_waits_for_a_step_that_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancelled task leaves its step in a thread; after the end a step reads nothing."""
     observer = Observer(request(None), load_catalog())
