@@ -83,16 +83,20 @@ def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
         return Judgement(Status.IDLE, "No payload moves.")
     if evidence is None:
         return Judgement(Status.NEW, "Measured for too short a time to tell.")
+    if evidence.is_as_expected:
+        reached = f"{format_rate(evidence.bit_s)} of {format_rate(evidence.expected_bit_s or 0.0)}"
+        return Judgement(Status.HEALTHY, f"At the expected rate: {reached}.")
     is_sender = evidence.direction is Direction.OUT
-    return _find_health(evidence, around) or (_judge_sender if is_sender else _judge_receiver)(evidence, around)
-
-
-def _judge_sender(evidence: Evidence, around: Circumstances) -> Judgement:
-    """Return the result of a connection that this host sends on, by the rules of a run."""
-    evidence = _without_needless(evidence, around.needless)
+    evidence = _without_needless(evidence, around.needless) if is_sender else evidence
     view = flow_views(evidence)[0]
-    if _lacks_data(view):
+    if is_sender and _lacks_data(view):  # a full interface does not slow it down
         return _app_limited(view)
+    shared = _share_of_full_interface(evidence, around)
+    return shared or (_judge_sender if is_sender else _judge_receiver)(evidence, view, around)
+
+
+def _judge_sender(evidence: Evidence, view: FlowView, around: Circumstances) -> Judgement:
+    """Return the result of a connection that this host sends on, by the rules of a run."""
     findings = [_adapt(view, each, around) for each in diagnose(evidence) if each.code not in _NOT_OBSERVED]
     if evidence.expected_bit_s is None:
         spared = _ON_FULL_PATH | _WITH_FULL_QUEUE if view.fills_queue else _ON_FULL_PATH
@@ -102,22 +106,15 @@ def _judge_sender(evidence: Evidence, around: Circumstances) -> Judgement:
     return _path_or_unknown(view, around)
 
 
-def _find_health(evidence: Evidence, around: Circumstances) -> Judgement | None:
-    """Return the result of a connection that reaches the expected rate, or that shares an interface at its rate."""
-    expected = evidence.expected_bit_s
-    if expected is None:
+def _share_of_full_interface(evidence: Evidence, around: Circumstances) -> Judgement | None:
+    """Return the result of a connection that shares an interface at its expected rate."""
+    expected, total = evidence.expected_bit_s, around.interface_bit_s
+    if around.interface is None or expected is None or total is None or total < _FULL * expected:
         return None
-    if evidence.is_as_expected:
-        return Judgement(
-            Status.HEALTHY, f"At the expected rate: {format_rate(evidence.bit_s)} of {format_rate(expected)}."
-        )
-    total = around.interface_bit_s
-    if around.interface is not None and total is not None and total >= _FULL * expected:
-        return Judgement(
-            Status.HEALTHY,
-            f"{around.interface} is full: {format_rate(total)} in all, {format_rate(evidence.bit_s)} of it here.",
-        )
-    return None
+    return Judgement(
+        Status.HEALTHY,
+        f"{around.interface} is full: {format_rate(total)} in all, {format_rate(evidence.bit_s)} of it here.",
+    )
 
 
 def _without_needless(evidence: Evidence, needless: int) -> Evidence:
@@ -166,9 +163,8 @@ def _path_or_unknown(view: FlowView, around: Circumstances) -> Judgement:
     )
 
 
-def _judge_receiver(evidence: Evidence, around: Circumstances) -> Judgement:
+def _judge_receiver(_evidence: Evidence, view: FlowView, around: Circumstances) -> Judgement:
     """Return the result of a connection that this host receives on: the sender's figures are at the far end."""
-    view = flow_views(evidence)[0]
     findings = tuple(
         replace(each, remedy=f"{each.remedy}; {_decide(around)}")
         for each in find_receiver_limits(view, around.info)
@@ -236,6 +232,7 @@ def _adapt(view: FlowView, finding: Finding, around: Circumstances) -> Finding:
     if finding.code in {"loss", "policer"}:
         evidence += _describe_repair(around)
     text = finding.text.replace("a link of this kind", "this host's interface")
+    remedy = remedy.replace("PEER", around.remote)
     return replace(finding, text=text, evidence=evidence, confidence=confidence, remedy=remedy, trial=None)
 
 

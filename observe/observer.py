@@ -9,8 +9,9 @@ import asyncio
 import os
 import platform
 import socket
+import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,7 +29,15 @@ from ..engine.results.rate_and_loss import bits_per_second
 from ..presets.catalog import Catalog
 from .connection_rows import RowMaker, TrackedConnection
 from .expected_rates import ExpectedRates, InterfaceMeter
-from .observation import ConnectionKey, DatagramSocket, Observation, ObservedConnection, Owner, Totals
+from .observation import (
+    ConnectionKey,
+    DatagramSocket,
+    InterfaceRates,
+    Observation,
+    ObservedConnection,
+    Owner,
+    Totals,
+)
 from .request import ObserveRequest
 from .selection import Selection
 from .socket_table import IntervalCounts, SocketTable
@@ -40,12 +49,15 @@ _DUMP_NS: Final = SECOND_NS  # so long does it take at most until a new connecti
 
 
 class Observer:
-    """Observes until it is closed: call `step` every SAMPLE_NS. It blocks for milliseconds; one thread at a time.
+    """Observes until it is closed: call `step` every SAMPLE_NS. It blocks for milliseconds.
 
+    Any thread may call it: one waits for the other, so that no socket closes under a reading.
     Raises LinkgaugeError if the target does not exist, or if this system does not report its sockets.
     """
 
     def __init__(self, request: ObserveRequest, catalog: Catalog) -> None:
+        self._lock = threading.Lock()
+        self._is_closed = False
         self._request = request
         self._selection = Selection(request.target)
         self._stack = ExitStack()
@@ -66,22 +78,26 @@ class Observer:
         self._cost_ns = 0
 
     def close(self) -> None:
-        """Close its sockets."""
-        self._stack.close()
+        """Close its sockets, after a step that still runs."""
+        with self._lock:
+            self._is_closed = True
+            self._stack.close()
 
     def step(self, now_ns: int | None = None) -> Observation | None:
-        """Read the connections that move; return an observation if an interval is over.
+        """Read the connections that move; return an observation if an interval is over, None once it is closed.
 
         `now_ns` is on the monotonic clock. Raises LinkgaugeError if the kernel does not answer.
         """
-        began_ns = time.thread_time_ns()
-        now_ns = time.monotonic_ns() if now_ns is None else now_ns
-        observation = self._step(now_ns)
-        self._cost_ns += time.thread_time_ns() - began_ns
-        if observation is not None:
-            observation = replace(observation, cost_ns=self._cost_ns)
-            self._cost_ns = 0
-        return observation
+        with self._lock:
+            if self._is_closed:
+                return None
+            began_ns = time.thread_time_ns()
+            observation = self._step(time.monotonic_ns() if now_ns is None else now_ns)
+            self._cost_ns += time.thread_time_ns() - began_ns
+            if observation is not None:
+                observation = replace(observation, cost_ns=self._cost_ns)
+                self._cost_ns = 0
+            return observation
 
     def _step(self, now_ns: int) -> Observation | None:
         if not self._started_ns:
@@ -96,7 +112,17 @@ class Observer:
             return self._observe(now_ns)
         if now_ns >= self._next_dump_ns - SAMPLE_NS // 2:
             self._dump(now_ns)
+            if self._dumped_ns == self._started_ns:  # a full interface is to be known in the first interval too
+                self._measure_interfaces(self._tracks.values(), now_ns)
         return None
+
+    def _measure_interfaces(
+        self, tracks: Iterable[TrackedConnection], now_ns: int
+    ) -> tuple[dict[int, NicInfo | None], tuple[InterfaceRates, ...]]:
+        """Return the interface of each connection, and the rates of these since they were last measured."""
+        self._rates.begin()
+        nics = {id(track): self._rates.find_nic(track.local, track.remote) for track in tracks}
+        return nics, self._interfaces.measure(list(dict.fromkeys(filter(None, nics.values()))), now_ns)
 
     def _dump(self, now_ns: int) -> None:
         """Take a dump, and follow the connections that moved most."""
@@ -138,9 +164,7 @@ class Observer:
         shown = self._choose(now_ns)
         for track in shown:
             track.has_local_peer = (track.remote, track.local) in pairs
-        self._rates.begin()
-        nics = {id(track): self._rates.find_nic(track.local, track.remote) for track in shown}
-        interfaces = self._interfaces.measure(list(dict.fromkeys(filter(None, nics.values()))), now_ns)
+        nics, interfaces = self._measure_interfaces(shown, now_ns)
         self._find_owners(shown)
         rows = [self._rows.make(track, nics[id(track)], interfaces, now_ns) for track in shown]
         self._tracks = {id_: track for id_, track in self._tracks.items() if not track.has_ended}
@@ -260,5 +284,5 @@ async def observe(request: ObserveRequest, catalog: Catalog) -> AsyncGenerator[O
                 yield observation
             due_s = max(due_s + SAMPLE_NS / SECOND_NS, time.monotonic())
             await asyncio.sleep(due_s - time.monotonic())
-    finally:
-        observer.close()
+    finally:  # in a thread: if this task is cancelled, a step may still run in its own
+        await call_in_thread(observer.close, name="observe")

@@ -312,14 +312,16 @@ def show_pacing(end: EndEvidence) -> str:
     )
 
 
-def avoid_pacing(end: EndEvidence, trial: Trial) -> str:
-    """Return the trial of a congestion control that does not pace, and the command that makes it the default."""
-    option = f"linkgauge … {trial}"
+def avoid_pacing(end: EndEvidence, trial: Trial | None) -> str:
+    """Return the trial of a congestion control that does not pace, and the command that makes it the default.
+
+    Without a trial it is for a connection of another program, and the command alone.
+    """
+    option = "" if trial is None else f"linkgauge … {trial}"
     if not is_linux(end):
-        return option
-    return (
-        f"{option}; for every program, {_at(end, set_sysctl_command('net.ipv4.tcp_congestion_control', 'cubic'))}"
-    )
+        return option or _at(end, "have the program choose another congestion control")
+    command = _at(end, set_sysctl_command("net.ipv4.tcp_congestion_control", "cubic"))
+    return f"{option}; for every program, {command}" if option else command
 
 
 def _at(end: EndEvidence, command: str) -> str:

@@ -1,16 +1,54 @@
 """Results of connections: limits by the figures of one end, and no finding if nothing limits it."""
 
+import re
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
 import pytest
 from linkgauge.engine.model.events import ExpectedRate
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.observe.judgement import Circumstances, Judgement, judge
 from linkgauge.observe.observation import Status
+from linkgauge.presets.diagnosis.diagnose import diagnose
+from linkgauge.presets.diagnosis.evidence import HoldShares
+from linkgauge.presets.diagnosis.finding import Finding
 
+from ..presets.diagnosis.evidence_cases import LINK, NIC, WANTED_BIT_S, run
 from .made_sockets import Socket
 from .tracked import RATE, evidence_of, follow
 
 STEP = 250_000  # a quarter of a second at 8 Mb/s
 BUSY_US = 250_000
+# Options of a test, placeholders of its command, and what only two ends of linkgauge know.
+OF_A_TEST = re.compile(r"(?<!\w)--[a-z]|linkgauge …|preset|other direction|both ends|PEER|iperf3|\btests?\b")
+LIMITS: list[dict[str, Any]] = [
+    {},
+    {"rtt_us": 30_000, "cwnd_bytes": 2_000_000, "holds": HoldShares(20, congestion=1.0)},
+    {"rtt_us": 8_000, "min_rtt_us": 7_900, "cwnd_bytes": 300_000, "unacked_bytes": 290_000},
+    {"rwnd_limited": 0.9},
+    {
+        "rwnd_limited": 0.9,
+        "holds": HoldShares(20, window=1.0),
+        "unacked_bytes": 60_000,
+        "peer_window_bytes": 62_000,
+    },
+    {
+        "rwnd_limited": 0.9,
+        "holds": HoldShares(20, window=1.0),
+        "window_scaling": False,
+        "peer_window_bytes": 65_000,
+    },
+    {"sndbuf_limited": 0.9},
+    {"sndbuf_limited": 0.9, "holds": HoldShares(20, buffer=1.0), "send_buffer_bytes": 90_000},
+    {"sndbuf_limited": 0.9, "holds": HoldShares(20, buffer=1.0), "send_buffer_bytes": 4_194_304},
+    {"retransmits": 4_000, "retransmitted": 0.02, "lossy": 0.9, "intervals": 20, "rate_spread": 0.4},
+    {"retransmits": 4_000, "retransmitted": 0.02, "lossy": 0.9, "intervals": 20, "rate_spread": 0.001},
+    {"pacing_bit_s": 505_000_000},
+    {"max_pacing_bit_s": 505_000_000},
+    {"mss_bytes": 536},
+    {"timestamps": False},
+]
 _RISING = {"busy_us", "rwnd_us", "sndbuf_us"}
 
 
@@ -43,10 +81,18 @@ def test_a_connection_at_the_expected_rate_is_healthy() -> None:
 
 def test_a_share_of_a_full_interface_is_healthy() -> None:
     """The other transfers have the rest."""
-    evidence = evidence_of(follow(lambda n: Socket(acked=n * STEP, busy_us=n * BUSY_US)), rate=RATE)
+    more = {"unacked": 14, "unsent": 90_000}
+    evidence = evidence_of(follow(lambda n: Socket(acked=n * STEP, busy_us=n * BUSY_US, **more)), rate=RATE)
     result = judge(evidence, around(interface="eth0", interface_bit_s=95e6))
     assert (result.status, result.findings) == (Status.HEALTHY, ())
     assert "eth0" in result.reason
+
+
+def test_a_program_that_sets_its_own_rate_does_so_on_a_full_interface_too() -> None:
+    """The other transfers do not slow it down."""
+    evidence = evidence_of(follow(lambda n: Socket(acked=n * STEP, busy_us=n * BUSY_US // 5)), rate=RATE)
+    result = judge(evidence, around(interface="eth0", interface_bit_s=95e6))
+    assert (result.status, result.findings) == (Status.APP_LIMITED, ())
 
 
 @pytest.mark.parametrize("rate", [None, RATE])
@@ -82,6 +128,36 @@ def test_a_sender_without_data_has_no_finding() -> None:
     result = sending(RATE, busy_us=BUSY_US // 5, unacked=0, unsent=0)
     assert (result.status, result.findings) == (Status.APP_LIMITED, ())
     assert "80 %" in result.reason
+
+
+@pytest.mark.parametrize("expected_bit_s", [None, WANTED_BIT_S])
+def test_no_finding_speaks_of_options_of_a_test_or_of_the_far_ends_figures(expected_bit_s: float | None) -> None:
+    """An observed connection has neither: all rules that it can reach, with two links, interfaces and controls."""
+    found: list[Finding] = []
+    links = (LINK, replace(LINK, timestamps=not LINK.timestamps), None)
+    nics = (NIC, replace(NIC, sort="loopback"))
+    unseen = {"nic": None, "tcp": None, "cores": (), "process": None, "busiest_worker": None}
+    for limit, link, nic, congestion in product(LIMITS, links, nics, ("cubic", "bbr")):
+        evidence = run(
+            near={"nic": nic},
+            far=unseen,
+            link=link,
+            expected_bit_s=expected_bit_s,
+            is_observed=True,
+            unseen_end=End.FAR,
+            **{"congestion": congestion} | limit,
+        )
+        result = judge(evidence, around())
+        found += result.findings
+        assert not OF_A_TEST.search(" ".join(each.evidence + each.text for each in diagnose(evidence))), limit
+    texts = {
+        text.split("; linkgauge check")[0] for each in found for text in (each.text, each.evidence, each.remedy)
+    }
+    assert [text for text in texts if OF_A_TEST.search(text)] == []
+    reached = {"window-below-bdp", "receive-window", "pacing", "policer"}
+    if expected_bit_s is not None:
+        reached |= {"path-slow", "loss", "congestion-window", "mss-small", "timestamps-off"}
+    assert reached <= {each.code for each in found}
 
 
 def test_losses_without_a_queue_are_the_limit_and_missing_sack_is_told() -> None:

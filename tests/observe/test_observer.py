@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import closing, suppress
 
 import pytest
@@ -142,6 +143,40 @@ def test_observations_come_in_an_event_loop_until_they_are_closed(transfer: int)
     first, second = asyncio.run(take())
     assert second.elapsed_ns > first.elapsed_ns
     assert first.started_utc == second.started_utc
+
+
+def test_the_first_observation_has_the_traffic_of_its_interfaces(transfer: int) -> None:
+    """A full interface would be called a slow path without it."""
+    with closing(Observer(request(f":{transfer}"), load_catalog())) as observer:
+        observation = look(observer)
+    assert [each.name for each in observation.interfaces] == ["lo"]
+
+
+def test_closing_waits_for_a_step_that_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancelled task leaves its step in a thread; after the end a step reads nothing."""
+    observer = Observer(request(None), load_catalog())
+    has_begun, outcome = threading.Event(), Future[Observation | None]()
+    run_step = observer._step
+
+    def slow_step(now_ns: int) -> Observation | None:
+        has_begun.set()
+        time.sleep(0.1)
+        return run_step(now_ns)
+
+    def run() -> None:
+        try:
+            outcome.set_result(observer.step())
+        except OSError as error:
+            outcome.set_exception(error)
+
+    monkeypatch.setattr(observer, "_step", slow_step)
+    thread = threading.Thread(target=run)
+    thread.start()
+    has_begun.wait()
+    observer.close()
+    thread.join()
+    assert outcome.result() is None  # an OSError if its sockets were closed under it
+    assert observer.step() is None
 
 
 def test_a_udp_socket_that_drops_is_shown() -> None:

@@ -91,11 +91,14 @@ def _segments(view: FlowView) -> Iterator[Finding]:
             end.end,
         )
         return
+    text = "The path clamps the MSS: segments are smaller than the MTU of both ends allows."
+    if view.evidence.is_observed:  # the far end's MTU is unknown
+        text = "The path or the far end clamps the MSS: segments are smaller than this end's MTU allows."
     yield Finding(
         "mss-small",
         share,
         0.85,
-        "The path clamps the MSS: segments are smaller than the MTU of both ends allows.",
+        text,
         evidence,
         "look for a tunnel, a route with its own MTU, or a firewall: ip route get PEER; tracepath PEER",
     )
@@ -113,7 +116,9 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
             "timestamps-on",
             share,
             0.95,
-            "TCP timestamps take room in each packet, and the preset has none.",
+            "TCP timestamps take room in each packet."
+            if view.evidence.is_observed
+            else "TCP timestamps take room in each packet, and the preset has none.",
             f"they take {format_bytes(_TIMESTAMPS_BYTES)} of each packet, {format_rate(missing)} in all",
             "linkgauge … --timestamps, to compare with a link that has them",
         )
@@ -124,7 +129,9 @@ def _timestamps(view: FlowView) -> Iterator[Finding]:
             "timestamps-off",
             view.budget.take("network", limit=0.2),
             0.5,
-            "TCP timestamps are off, and the preset has them.",
+            "TCP timestamps are off."
+            if view.evidence.is_observed
+            else "TCP timestamps are off, and the preset has them.",
             "without them (RFC 7323) TCP measures the round trip once per window, and recovers from loss "
             "more slowly",
             remedies.enable_tcp_option(end, "timestamps"),

@@ -77,7 +77,7 @@ def find_host_pacing(view: FlowView) -> Iterator[Finding]:
     if flow.delivery_bit_s is not None:
         delivery = format_rate(flow.delivery_bit_s * evidence.sessions)
         signs.append(f"{delivery} {evidence.tense('is', 'was')} delivered while data was sent")
-    other = remedies.other_congestion_control(flow)
+    other = None if evidence.is_observed else remedies.other_congestion_control(flow)
     yield Finding(
         "pacing",
         view.budget.take("network"),
@@ -204,7 +204,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         f"The path itself {view.evidence.tense('carries', 'carried')} less than a link of this kind."
         if is_known
         else NOT_IDENTIFIED,
-        "; ".join([*evidence, *_room(view), _other_direction(view)]),
+        "; ".join([*evidence, *_room(view), *_other_direction(view)]),
         remedy.text,
         trial=remedy.trial,
     )
@@ -230,8 +230,13 @@ def _unseen_sender(view: FlowView, share: float) -> Finding:
         share,
         _UNSEEN_CONFIDENCE,
         NOT_IDENTIFIED,
-        f"{format_rate(view.flow.bit_s)} arrived; {unseen}, and the sender's windows, "
-        f"round trips and queues are there; {_other_direction(view)}",
+        "; ".join(
+            [
+                f"{format_rate(view.flow.bit_s)} arrived",
+                f"{unseen}, and the sender's windows, round trips and queues are there",
+                *_other_direction(view),
+            ]
+        ),
         f"run linkgauge endpoint on the {label} host, and test against that",
     )
 
@@ -281,12 +286,17 @@ def _other_control(view: FlowView) -> str:
     return f"; a paced sender would look the same, which a comparison decides: linkgauge … {other}"
 
 
-def _other_direction(view: FlowView) -> str:
-    """Return a text about the other direction: its rate, or the option that tests it."""
+def _other_direction(view: FlowView) -> Iterator[str]:
+    """Yield a text about the other direction: its rate, or the option that tests it.
+
+    A connection of another program cannot be told to send the other way.
+    """
     others = [flow for flow in view.evidence.flows if flow is not view.flow]
     is_or_was = view.evidence.tense("is", "was")
     if not others:
-        return f"the other direction {is_or_was} not tested: --direction {view.flow.direction.opposite}"
+        if not view.evidence.is_observed:
+            yield f"the other direction {is_or_was} not tested: --direction {view.flow.direction.opposite}"
+        return
     bit_s = others[0].bit_s
     is_alike = abs(bit_s - view.flow.bit_s) <= _ALIKE * max(bit_s, view.flow.bit_s)
-    return f"the other direction {is_or_was} {'similar' if is_alike else 'different'}: {format_rate(bit_s)}"
+    yield f"the other direction {is_or_was} {'similar' if is_alike else 'different'}: {format_rate(bit_s)}"
