@@ -7,7 +7,6 @@ key and the expected value.
 
 import re
 import stat
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 from ..engine.model.errors import DecodeError, UnknownPreset
-from ..engine.model.serialization import decode
+from ..engine.model.serialization import decode, read_toml
 from .number_text import format_bytes
 from .preset import DocumentSweep, Preset, Source
 from .preset_search import find_presets
@@ -164,7 +163,7 @@ def _read_file(path: Path, problems: list[PresetProblem]) -> PresetFile:
         if status.st_size > _MAX_FILE_BYTES:
             problems.append(PresetProblem(str(path), "", f"expected at most {format_bytes(_MAX_FILE_BYTES)}"))
             return PresetFile()
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = read_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         problems.append(PresetProblem(str(path), "", f"cannot be read: {error.strerror}"))
     except UnicodeDecodeError:

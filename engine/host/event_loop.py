@@ -10,7 +10,11 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
+from ..model.errors import LinkgaugeError, explain_resource_error
+
 T = TypeVar("T")
+
+_LOOP_DESCRIPTORS = 12  # of uvloop, and of its signals
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
@@ -23,9 +27,26 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end on the fastest event loop, as asyncio.run does."""
+    """Run a coroutine to its end on the fastest event loop, as asyncio.run does.
+
+    Raises LinkgaugeError if there are too few descriptors for a loop.
+    """
+    if problem := _lack_of_descriptors():
+        main.close()
+        raise LinkgaugeError(problem)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(main)
+
+
+def _lack_of_descriptors() -> str:
+    """Return why a loop would find too few descriptors, if so: uvloop then neither runs nor closes, and hangs."""
+    with contextlib.ExitStack() as taken:
+        try:
+            for _ in range(_LOOP_DESCRIPTORS):
+                taken.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        except OSError as error:
+            return explain_resource_error(error)
+    return ""
 
 
 async def await_shielded(work: Coroutine[Any, Any, T]) -> T:

@@ -5,7 +5,6 @@ Pure. Every limit has a value; an operator changes one by its name, on the comma
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
@@ -16,6 +15,7 @@ from typing import Any, Final, Literal, Self, cast
 from .errors import InvalidLimitError, make_printable
 from .ip_address import parse_ip_address
 from .plan import MAX_BLOCK_BYTES, MAX_REQUEST_BYTES, MAX_SESSIONS, MAX_WORKERS, MIB
+from .serialization import read_toml
 
 Network = IPv4Network | IPv6Network
 LimitUnit = Literal["", "s", "bytes", "bit/s", "per second", "networks"]
@@ -152,7 +152,7 @@ class Limits:
     def from_toml(cls, text: str) -> Self:
         """Read a file of limits, `NAME = VALUE` each; all others have their defaults."""
         try:
-            content = tomllib.loads(text)
+            content = read_toml(text)
         except (ValueError, RecursionError) as error:  # TOMLDecodeError, too many digits, nesting without end
             line = _TOML_LINE.search(str(error))
             number = line[1] if line else text.rstrip().count("\n") + 1

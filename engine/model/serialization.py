@@ -1,4 +1,4 @@
-"""Dataclasses to JSON values and back, strict about every type.
+"""Dataclasses to JSON values and back, strict about every type; TOML text to values, bounded.
 
 Pure. Messages of the control connection and records of the run log go through here: a wrong type, an unknown key
 or an absurd number of a peer or a file is one clear error, never an invalid object. A `type` key distinguishes the
@@ -6,6 +6,8 @@ members of a union of dataclasses. The standard library has no such decoder, and
 without packages.
 """
 
+import re
+import tomllib
 import types
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -23,6 +25,13 @@ T = TypeVar("T")
 # Counts are never negative: shares, medians and sums are computed from them.
 _MAX_INT = 2**63 - 1
 _MAX_TEXT = 4_096
+
+# The time of tomllib grows with the square of a key's parts: 5 s for a line of 40 KB. Nobody means so many.
+_MAX_KEY_PARTS: Final = 64
+_KEY_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
+_LONG_KEY: Final = re.compile(
+    rf"(?:^|(?<=[\s\[{{,])){_KEY_PART}(?:\.[ \t]*+{_KEY_PART}){{{_MAX_KEY_PARTS}}}", re.MULTILINE
+)
 
 _PLAIN: Final = frozenset({int, float, bool, type(None)})
 
@@ -51,6 +60,19 @@ class _Misfit(Exception):
     def at(self, where: str) -> DecodeError:
         """Return it as the error of a value at this place."""
         return DecodeError(".".join([where, *reversed(self._keys)]), self.expected, self.value)
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """Return the content of a TOML file, in time that grows with its length.
+
+    Raises ValueError, which is a TOMLDecodeError with the place unless a number has too many digits, and
+    RecursionError for a nesting without end.
+    """
+    if long_key := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long_key.start()) + 1
+        column = long_key.start() - text.rfind("\n", 0, long_key.start())
+        raise tomllib.TOMLDecodeError(f"A key has over {_MAX_KEY_PARTS} parts (at line {line}, column {column})")
+    return tomllib.loads(text)
 
 
 def encode(value: object) -> Any:

@@ -60,6 +60,12 @@ def test_a_number_of_too_many_digits_is_reported(tmp_path: Path) -> None:
     assert problem.expected == "expected TOML"
 
 
+def test_a_key_of_too_many_parts_is_reported(tmp_path: Path) -> None:
+    """Python's parser would take hours for the file."""
+    (problem,) = read(tmp_path, "x." * 1_000_000 + "x = 1").problems
+    assert problem.expected == "expected TOML; the error is at line 1, column 1"
+
+
 def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     """A log that was named .toml by mistake does not eat the memory."""
     with (tmp_path / "mine.toml").open("wb") as handle:

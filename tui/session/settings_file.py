@@ -6,7 +6,6 @@ with a mistake is refused as a whole: every mistake is named with the file, its 
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Final, cast
 
 from ...engine.host.saved_files import PRIVATE_FILE_MODE, create_private_directory, write_atomically
 from ...engine.model.errors import PlanError, UnknownPreset, UsageError, explain_os_error, make_printable
+from ...engine.model.serialization import read_toml
 from .setting_table import OWN_THEME, SETTINGS, Setting
 
 FILE_NAME: Final = "settings.toml"
@@ -101,7 +101,7 @@ def save_settings(folder: Path, changed: Mapping[str, str]) -> None:
     meant = {**document}
     for name, literal in changed.items():
         is_table = isinstance(document.get(name), dict)
-        value = tomllib.loads(f"value = {literal}")["value"]
+        value = read_toml(f"value = {literal}")["value"]
         meant[name] = {**document[name], NAME: value} if is_table else value
         text = _with_line(text, NAME, literal, table=name) if is_table else _with_line(text, name, literal)
     if _parse(path, text) != meant:  # a value over several lines would be cut
@@ -138,7 +138,7 @@ def _read(path: Path) -> str:
 
 def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return read_toml(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, or a number with too many digits
         why = make_printable(str(error))
         match = _LINE_IN_ERROR.search(why)

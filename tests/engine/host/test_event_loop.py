@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -153,3 +155,14 @@ def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
     release.set()
     thread.join(DEADLINE_S)
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("most", [8, 10, 12])
+@pytest.mark.parametrize("command", [["run", "127.0.0.1:1"], ["endpoint", "--open", "--port", "0"]])
+def test_a_command_without_descriptors_for_its_loop_says_so_and_ends(most: int, command: list[str]) -> None:
+    """It says so in one line; uvloop by itself would hang at its end."""
+    limited = ["prlimit", f"--nofile={most}", sys.executable, "-P", "-m", "linkgauge", *command]
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == "linkgauge: too many open files: raise ulimit -n"
+    assert "Traceback" not in done.stderr

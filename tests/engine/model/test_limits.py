@@ -51,6 +51,7 @@ def test_a_file_and_typed_text_are_parsed_alike() -> None:
         ("[clients]", "clients"),
         pytest.param("clients = " + "9" * 5_000, "line 1 is not TOML", id="digits without end"),
         pytest.param("allow = " + "[" * 5_000, "line 1 is not TOML", id="lists without end"),
+        pytest.param("\n" + "a." * 20_000 + "a = 1", "line 2 is not TOML", id="keys of keys without end"),
     ],
 )
 def test_a_limit_that_cannot_be_is_named(text: str, words: str) -> None:

@@ -27,7 +27,14 @@ from linkgauge.engine.model.events import (
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Direction, End, Plan, Settings
 from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.serialization import decode, decode_tagged, encode, encode_tagged, make_printable
+from linkgauge.engine.model.serialization import (
+    decode,
+    decode_tagged,
+    encode,
+    encode_tagged,
+    make_printable,
+    read_toml,
+)
 from linkgauge.engine.model.session_counters import SocketInfo
 
 EVENTS: tuple[type[Any], ...] = get_args(Event)
@@ -281,3 +288,29 @@ def test_a_field_that_earlier_versions_do_not_know_is_written_only_where_it_has_
     plan = Plan(rate_bit_s=10**9, bytes_limit=1 << 30, client_port=5000)
     assert new <= set(encode(plan))
     assert decode(Plan, encode(plan)) == plan
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1\n" + "a." * 1_000_000 + "a = 1",
+        "x = 1\n" + "a . " * 1_000_000 + "a = 1",
+        "x = 1\n" + '"\\"".' * 1_000_000 + "a = 1",
+        "x = 1\n" + "'a'." * 1_000_000 + "a = 1",
+    ],
+    ids=["bare", "spaced", "quoted", "literal"],
+)
+def test_a_toml_key_of_a_million_parts_is_refused_before_it_is_read(text: str) -> None:
+    """The parser would take a day for it."""
+    with pytest.raises(ValueError, match=r"A key has over 64 parts \(at line 2, column 1\)"):
+        read_toml(text)
+    for opening in "[", "[[", "x = {", "x = [1, {":
+        with pytest.raises(ValueError, match=r"A key has over 64 parts \(at line 1, column"):
+            read_toml(opening + text[6:])
+
+
+def test_toml_with_as_many_dots_as_it_likes_outside_its_keys_is_read() -> None:
+    """In values, however many, and in keys of a sensible number of parts."""
+    networks = [f"192.0.2.{last}/32" for last in range(200)]
+    text = f"a.b.'c.d' = {networks}\nb = '{'a.b' * 100}'\n" + ".".join("a" * 60) + " = 1.5"
+    assert read_toml(text.replace("a.a.", "c.c."))["a"]["b"]["c.d"] == networks

@@ -26,6 +26,9 @@ def test_a_variable_comes_before_the_file_and_the_file_before_the_default(tmp_pa
         pytest.param("pass_mark = " + "9" * 5_000, "", "it is not TOML", id="digits without end"),
         pytest.param("".join(f"k{i} = 1\n" for i in range(9_000)), "", "it is larger than 64 KiB", id="keys"),
         pytest.param("theme = " + "[" * 5_000, "", "it is not TOML", id="lists without end"),
+        pytest.param(
+            "\n" + "a." * 20_000 + "a = 1", ", line 2", "it is not TOML: A key has over 64 parts", id="parts"
+        ),
         ('\n"theme" = "pink"', ", line 2", "theme 'pink' is invalid; give one of textual-dark"),
         ("seconds = 5\nsessions = 200", ", line 2", "sessions 200 is invalid; give 1 to 128"),
         ("pass_mark = nan", ", line 1", "pass_mark nan is invalid; give percents"),

@@ -24,6 +24,7 @@ from ....engine.model.errors import PlanError, UnknownPreset, UsageError, explai
 from ....engine.model.ip_address import IpVersion
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
+from ....engine.model.serialization import read_toml
 from ....engine.model.workload import Workload, all_workloads, workload_named
 from ....engine.results.responsiveness.plan import with_responsiveness
 from ....presets.auto_select import AUTO
@@ -200,7 +201,7 @@ def parse_watch(text: str, path: Path, presets: Catalog | None = None, here: str
     Raises as `read_watch_file` does.
     """
     try:
-        document = tomllib.loads(text)
+        document = read_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is not TOML: {make_printable(str(error))}") from error
     except (ValueError, RecursionError) as error:

@@ -76,6 +76,7 @@ def test_a_peer_has_the_link_options_of_the_command_line() -> None:
             PEER + f"sessions = {'9' * 5_000}",
             "office.toml cannot be read: a number or a nesting in it is too large",
         ),
+        ("a." * 20_000 + "a = 1", "office.toml is not TOML: A key has over 64 parts (at line 1, column 1)"),
         (PEER + f"sessions = {'9' * 4_000}", f"peer[1].sessions '{'9' * 59} is invalid; give 1 to 128"),
         ("[[peer]]\nname = 'a'", 'office.toml: peer[1] has no address; give address = "HOST"'),
         (
