@@ -172,10 +172,10 @@ def _ssh_greeting(data: bytes) -> str:
         stream, other = socket.socketpair()
         other.close()
         stream.setblocking(False)
-        login._stream, login._buffer = stream, data
+        login._ssh._stream, login._ssh._buffer = stream, data
         words: list[str] = []
         with stream:
-            while (line := await login._next_line()) is not None:
+            while (line := await login._ssh.next_line()) is not None:
                 word, _, rest = line.partition(" ")
                 words.append(word if word in {"up", "ready", "engine", "python"} else "other")
                 if word == "up":

@@ -133,6 +133,8 @@ class Machine:
             ids = [self.command_line("run", self.peer, *brief).document["run_id"] for _ in range(2)]
             group = self.command_line("sweep", self.peer, "--sessions", "1,2", *brief).document["group"]
             self.names |= {"ID": ids[0], "ID2": ids[1], "GROUP": group}
+        if "check our-backbone" in command:  # the preset of the command before it, perhaps in another process
+            self.carry_out(self.spell("linkgauge presets new our-backbone --from-run ID"))
         for name, value in self.names.items():
             command = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", value, command)
         return command

@@ -10,6 +10,7 @@ from linkgauge.metrics.publication import PublishingPlan
 from linkgauge.tui.cli.runners.watch_runner import publish_watch
 from linkgauge.tui.watch.running.watch_journal import CommittedEvents
 from linkgauge.tui.watch.running.watch_session import WatchSession
+from linkgauge.watch.data_budget import MonthUse
 from linkgauge.watch.events import WatchEnded, WatchEvent
 from linkgauge.watch.watch_state import PeerStatus
 
@@ -38,6 +39,11 @@ class View(WatchSession):
     def statuses(self) -> Mapping[str, PeerStatus]:
         """The statuses that the test has set."""
         return self.shown
+
+    @property
+    def use(self) -> MonthUse:
+        """No data yet."""
+        return MonthUse()
 
     def report(self, text: str, peer: str | None = None) -> None:
         """Fail: there is no reason for a notice."""
