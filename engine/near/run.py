@@ -146,15 +146,7 @@ class EndpointRun(Run):
         self._is_unreadable = False  # the far end is gone, or cannot be understood any more
         self._validator = PeerValidator(plan)
         self._other_tests = OtherTestsWatch()
-        self._opener = NearSessions(
-            self.pool,
-            control,
-            plan.settings,
-            has_probe=plan.probe,
-            has_further_probes=plan.responsiveness is not None,
-            first_port=plan.client_port,
-            reads_floods=ends.far.reads_floods,
-        )
+        self._opener = NearSessions(self.pool, control, plan, reads_floods=ends.far.reads_floods)
         self._sessions = self._opener
         self._goal = RunGoal(plan, self.pool.counters)
         self._load_phases: LoadPhases | None = None

@@ -16,6 +16,7 @@ from ..model.plan import (
     PROBE_SESSION,
     PROBE_SESSIONS,
     Direction,
+    Plan,
     Settings,
 )
 from ..model.session_counters import SocketInfo
@@ -80,22 +81,19 @@ class NearSessions(SessionSet):
         self,
         pool: WorkerPool,
         control: ControlConnection,
-        settings: Settings,
+        plan: Plan,
         *,
-        has_probe: bool = False,
-        has_further_probes: bool = False,
-        first_port: int | None = None,
         reads_floods: bool = True,
     ) -> None:
         super().__init__()
         self._pool = pool
         self._reads_floods = reads_floods
-        self._has_probe = has_probe
-        self._has_further_probes = has_further_probes
-        self._first_port = first_port
+        self._has_probe = plan.probe
+        self._has_further_probes = plan.responsiveness is not None
+        self._first_port = plan.client_port
         self._port_offsets: dict[SessionKey, int] = {}
         self._control = control
-        self._settings = settings
+        self._settings = plan.settings
         self._secret: RunSecret | None = None
         self._order = asyncio.Lock()
         self._generation = 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.model.errors import PeerUnreachable
-from linkgauge.engine.model.plan import PROBE_SESSION, Direction, End, Settings
+from linkgauge.engine.model.plan import PROBE_SESSION, Direction, End, Plan, Settings
 from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.near.session_set import NearSessions, SessionFailure
 from linkgauge.engine.protocol.messages import Change, Message
@@ -61,7 +61,7 @@ class SessionRecorder:
         self.opened: list[tuple[Direction, int, int]] = []
         self.changes: list[Any] = []
         self._is_silent = is_silent
-        self.sessions = NearSessions(RecordingPool(self), OpenControl(), settings, has_probe=has_probe)
+        self.sessions = NearSessions(RecordingPool(self), OpenControl(), Plan(settings, probe=has_probe))
 
     async def open(self, command: Any) -> None:
         """Note the session of a command."""
