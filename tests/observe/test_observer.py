@@ -17,34 +17,18 @@ from linkgauge.observe.request import ObserveRequest, parse_target
 from linkgauge.presets.catalog import load_catalog
 
 from ..engine.tcp_pair import only_linux
+from .small_transfer import PAYLOAD, carry_payload
 
 pytestmark = only_linux
 
-PAYLOAD = bytes(50_000)
 DEADLINE_S = 30.0
 
 
 @pytest.fixture
 def transfer() -> Iterator[int]:
-    """Have a program send a little again and again; yield the port of its receiver."""
-    stopped = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        client = socket.create_connection(server.getsockname())
-        receiver, _ = server.accept()
-
-    def carry() -> None:
-        while not stopped.wait(0.02):
-            client.sendall(PAYLOAD)
-            left = len(PAYLOAD)
-            while left:
-                left -= len(receiver.recv(left))
-
-    thread = threading.Thread(target=carry)
-    thread.start()
-    with client, receiver:
-        yield receiver.getsockname()[1]
-        stopped.set()
-        thread.join()
+    """Yield the port of the receiver of a small transfer."""
+    with carry_payload() as port:
+        yield port
 
 
 def look(observer: Observer, observations: int = 1) -> Observation:

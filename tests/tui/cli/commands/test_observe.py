@@ -2,8 +2,6 @@
 
 import csv
 import json
-import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,33 +9,16 @@ import pytest
 
 from ....command_line import CommandResult, carry_out
 from ....engine.tcp_pair import only_linux
+from ....observe.small_transfer import carry_payload
 
 pytestmark = only_linux
-
-PAYLOAD = bytes(50_000)
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Have a program send a little again and again; yield the port of its receiver."""
-    stopped = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        client = socket.create_connection(server.getsockname())
-        receiver, _ = server.accept()
-
-    def carry() -> None:
-        while not stopped.wait(0.02):
-            client.sendall(PAYLOAD)
-            left = len(PAYLOAD)
-            while left:
-                left -= len(receiver.recv(left))
-
-    thread = threading.Thread(target=carry)
-    thread.start()
-    with client, receiver:
-        yield receiver.getsockname()[1]
-        stopped.set()
-        thread.join()
+    """Yield the port of the receiver of a small transfer."""
+    with carry_payload() as receiver_port:
+        yield receiver_port
 
 
 def observe(tmp_path: Path, *arguments: str) -> CommandResult:
