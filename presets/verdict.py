@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from math import floor, inf
 from typing import TYPE_CHECKING, Final, Literal
 
+from ..engine.model.directions import Direction, PerDirection
 from ..engine.model.errors import PlanError
-from ..engine.model.events import STILL_RUNNING, Expectation, ExpectedRate
-from ..engine.model.plan import SECOND_NS, Direction, PerDirection
+from ..engine.model.expected_rate import Expectation, ExpectedRate
+from ..engine.model.plan import SECOND_NS
+from ..engine.model.run_end import STILL_RUNNING
 from ..engine.results.responsiveness.grade import is_worse
 from ..engine.results.responsiveness.result import GRADES
 from .number_text import (

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from typing import Final, Literal
 
-from ..model.plan import Direction, Plan
+from ..model.directions import Direction
+from ..model.plan import Plan
 from .confidence import CONFIDENCE, Estimate, student_t
 from .rate_and_loss import change_percent
 from .responsiveness.result import GRADES, Responsiveness

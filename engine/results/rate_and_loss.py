@@ -8,9 +8,9 @@ from itertools import accumulate
 from math import ceil, floor
 from typing import Any, Final, Self, TypeVar, cast
 
-from ..model.latency_histogram import merge_counts
+from ..model.counters.latency_histogram import merge_counts
+from ..model.counters.samples import COMBINING, CoreTimes
 from ..model.plan import SECOND_NS
-from ..model.samples import COMBINING, CoreTimes
 
 _EXACT_BITS: Final = 12
 T = TypeVar("T")

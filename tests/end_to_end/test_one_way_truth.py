@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from statistics import fmean
 
 import pytest
-from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS
 
 from .namespaces import DEADLINE_S, Namespaces, run_within
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
-from ...engine.model.plan import Direction, Settings
+from ...engine.model.directions import Direction
+from ...engine.model.plan import Settings
 from ..kit.drawing.big_digits import GRADE_ROWS, grade_letter
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT

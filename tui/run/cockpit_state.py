@@ -6,11 +6,13 @@ Pure. The screen's handlers report events and changes. `snapshot()` returns the 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ...engine.model.directions import Direction, End
 from ...engine.model.errors import PlanError
-from ...engine.model.events import Event, Expectation, Started
+from ...engine.model.events import Event, Started
+from ...engine.model.expected_rate import Expectation
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
-from ...engine.model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
+from ...engine.model.plan import MAX_SESSIONS, Plan, Settings
 from ...engine.model.workload import Workload
 from ...engine.results.rate_and_loss import host_percent
 from ...presets.expectation import find_expectation

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, is_iperf3_address, is_ssh_address
 from ...engine.model.plan import (
@@ -21,7 +22,6 @@ from ...engine.model.plan import (
     MAX_SESSIONS,
     MIN_DATAGRAM_BYTES,
     SECOND_NS,
-    Direction,
 )
 from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
 from ...presets.sending_rate import RATE_WORDS, SendingRate

@@ -7,7 +7,8 @@ when idle.
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ...model.plan import SECOND_NS, Direction, End, PerDirection
+from ...model.directions import Direction, End, PerDirection
+from ...model.plan import SECOND_NS
 
 ProbeKind = Literal["datagram", "request"]
 """The probe of the figures: echoed UDP datagrams, or, if none pass, requests on an idle connection."""

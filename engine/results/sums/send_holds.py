@@ -12,7 +12,7 @@ SO_MEMINFO). The kernel's clocks (tcpi_rwnd_limited, tcpi_sndbuf_limited) are a 
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ...model.samples import SessionSample
+from ...model.counters.samples import SessionSample
 from ..rate_and_loss import Sums
 
 Hold = Literal["window", "buffer", "congestion", "pace", "empty"]

@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import Final, Literal
 
-from ...model.samples import GAUGE, PEAK
+from ...model.counters.samples import GAUGE, PEAK
 from ..rate_and_loss import Sums
 
 LossPattern = Literal["random", "bursts", "periodic"]

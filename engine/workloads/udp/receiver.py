@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Final
 
-from ...model.latency_histogram import bucket_of
+from ...model.counters.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, Settings
 from ...protocol.payload_datagrams import (
     FEEDBACK_INTERVAL_S,

@@ -5,7 +5,7 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.samples import CoreTimes
+from linkgauge.engine.model.counters.samples import CoreTimes
 from linkgauge.engine.results.rate_and_loss import (
     Histogram,
     core_percents,

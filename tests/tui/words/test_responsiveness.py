@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.plan import Direction, PerDirection, Plan
+from linkgauge.engine.model.directions import Direction, PerDirection
+from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan, with_responsiveness
 from linkgauge.engine.results.responsiveness.result import GRADES, Responsiveness, SenderQueue
 from linkgauge.tui.words import responsiveness as text

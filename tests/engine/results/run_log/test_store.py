@@ -13,22 +13,14 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.host.process_identity import saved_process_identity
+from linkgauge.engine.model.counters.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import (
-    Changed,
-    Ended,
-    Event,
-    Expectation,
-    ExpectedRate,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-    Warned,
-)
-from linkgauge.engine.model.plan import Direction, End, Settings
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Sampled, Warned
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog, new_run_id, store
 from linkgauge.engine.results.summary import Measurement

@@ -4,8 +4,9 @@ import asyncio
 import socket
 
 from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.plan import Dialect, Direction, Mode, Settings, SocketOptions
-from linkgauge.engine.model.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.model.counters.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Dialect, Mode, Settings, SocketOptions
 from linkgauge.engine.protocol.payload_datagrams import DatagramKeys
 from linkgauge.engine.workloads.iperf3.datagram_sessions import Iperf3Receiver, Iperf3Sender
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources

@@ -6,9 +6,10 @@ import time
 
 import pytest
 from linkgauge.engine.metering.shared_counters import EMPTY_HISTOGRAM
-from linkgauge.engine.model.latency_histogram import diff_histograms
-from linkgauge.engine.model.plan import Direction, Mode, Settings
-from linkgauge.engine.model.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.model.counters.latency_histogram import diff_histograms
+from linkgauge.engine.model.counters.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Mode, Settings
 from linkgauge.engine.protocol.payload_datagrams import FEEDBACK_BYTES, PAYLOAD_HEADER
 from linkgauge.engine.workloads.udp import socket_options
 
