@@ -18,9 +18,9 @@ from ..model.expected_rate import Expectation, ExpectedRate
 from ..model.plan import SECOND_NS, Mode, Settings
 from ..model.workload import Workload
 from .confidence import RateSeries
-from .rate_and_loss import Histogram
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 from .sums.end_sum import EndSum
+from .sums.histogram import Histogram
 from .sums.sample_sum import ReceiverSum, SampleSum
 from .sums.sender_sum import SenderSum
 from .udp.tail_losses import TailLosses

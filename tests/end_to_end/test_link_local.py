@@ -21,9 +21,10 @@ PORT: Final = 5210
 RUN_EACH: Final = textwrap.dedent("""
     import asyncio, json, sys
     from linkgauge.engine.host.event_loop import run
-    from linkgauge.engine.model.events import Ended, Started
+        from linkgauge.engine.model.events import Ended, Started
     from linkgauge.engine.model.peer import Peer
-    from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, SocketOptions
+    from linkgauge.engine.model.directions import Direction
+    from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings, SocketOptions
     from linkgauge.engine.model.shared_key import SharedKey
     from linkgauge.engine.model.workload import Workload
     from linkgauge.engine.near.run import open_run

@@ -13,7 +13,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan, ResponsivenessTest, Set
 from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
-from linkgauge.engine.results.responsiveness.result import Grade
+from linkgauge.engine.results.responsiveness.grade import Grade
 from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.verdict import AcceptanceLimits, LatencyLimit, judge, limit_figures, read_limit

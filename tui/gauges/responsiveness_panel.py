@@ -17,7 +17,8 @@ from ..readings.latency_reading import ResponsivenessReading, StepState
 from ..words import numbers, responsiveness
 
 if TYPE_CHECKING:
-    from ...engine.results.responsiveness.result import Grade, Latency, Responsiveness, RoundTrips
+    from ...engine.results.responsiveness.grade import Grade
+    from ...engine.results.responsiveness.result import Latency, Responsiveness, RoundTrips
     from ..readings.latency_reading import LoadStep
 
 _STEP_NAMES: Final = {None: "idle", Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both"}

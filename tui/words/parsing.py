@@ -28,7 +28,7 @@ from ...presets.sending_rate import RATE_WORDS, SendingRate
 from .redaction import REDACTION
 
 if TYPE_CHECKING:
-    from ...engine.results.responsiveness.result import Grade
+    from ...engine.results.responsiveness.grade import Grade
 
 T = TypeVar("T")
 W = TypeVar("W", bound=str)
@@ -172,7 +172,7 @@ def rise_ns(text: str) -> int:
 
 def grade(text: str) -> "Grade":
     """Parse a grade of latency under load, in upper or lower case: `A+`, `b`."""
-    from ...engine.results.responsiveness.result import GRADES
+    from ...engine.results.responsiveness.grade import GRADES
 
     return _word(GRADES[:-1], text, "grade")  # the last one is a pass for everything
 

@@ -10,7 +10,8 @@ from typing import Final
 
 from ...model.counters.samples import GAUGE, PEAK, ProbeSample, QueueSample, Sample, SessionSample
 from ...model.directions import Direction, End
-from ..rate_and_loss import OWN, Sums, bits_per_second, extend_fields
+from ..rate_and_loss import bits_per_second
+from ..sums.field_sums import OWN, Sums, extend_fields
 from .distribution import (
     Counts,
     add_counts,

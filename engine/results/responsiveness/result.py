@@ -9,11 +9,10 @@ from typing import Final, Literal
 
 from ...model.directions import Direction, End, PerDirection
 from ...model.plan import SECOND_NS
+from .grade import Grade
 
 ProbeKind = Literal["datagram", "request"]
 """The probe of the figures: echoed UDP datagrams, or, if none pass, requests on an idle connection."""
-Grade = Literal["A+", "A", "B", "C", "D", "F"]
-GRADES: Final[tuple[Grade, ...]] = ("A+", "A", "B", "C", "D", "F")
 Confidence = Literal["low", "medium", "high"]
 ResponsivenessClass = Literal["poor", "fair", "good", "excellent"]
 

@@ -16,10 +16,12 @@ from ...model.events import Sampled, SessionTotal, Totals
 from ...model.plan import SECOND_NS, Settings
 from ...model.workload import Workload
 from ..confidence import Estimate, RateSeries
-from ..rate_and_loss import OWN, Histogram, Sums, add_known, bits_per_second, extend_fields
+from ..rate_and_loss import add_known, bits_per_second
 from ..summary import Measurement
 from ..udp.datagram_sums import DatagramSum
 from .end_sum import EndSum
+from .field_sums import OWN, Sums, extend_fields
+from .histogram import Histogram
 from .sender_sum import SenderSum
 
 MAX_BEHIND: Final = 2_400

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from ...model.counters.samples import SessionSample
-from ..rate_and_loss import Sums
+from .field_sums import Sums
 
 Hold = Literal["window", "buffer", "congestion", "pace", "empty"]
 """The other end's window, its own send buffer, the congestion window, pacing or a queue, or nothing to send."""

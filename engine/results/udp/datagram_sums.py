@@ -20,8 +20,10 @@ from ...model.counters.session_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.directions import Direction, End, sender_of
 from ...model.events import SessionTotal
 from ...model.workload import Workload
-from ..rate_and_loss import Histogram, Sums, add_known, bits_per_second
+from ..rate_and_loss import add_known, bits_per_second
 from ..summary import CapacitySummary, DatagramMode, DatagramSummary, LossByHost
+from ..sums.field_sums import Sums
+from ..sums.histogram import Histogram
 from .loss_location import LossCauses, LossCounts, locate_losses
 from .loss_pattern import LossPattern, LossSeries, find_loss_pattern
 

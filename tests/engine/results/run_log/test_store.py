@@ -212,11 +212,12 @@ def test_a_cell_with_invalid_bytes_can_be_printed(log: RunLog) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.model.events import *
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.samples import *
+from linkgauge.engine.model.counters.samples import *
 
 host = HostInfo("a", "Linux", 2, "linkgauge", "uvloop")
 with RunLog.open(Path(sys.argv[1])) as log:
