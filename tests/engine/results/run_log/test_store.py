@@ -216,6 +216,8 @@ from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.model.events import *
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.counters.samples import *
 
