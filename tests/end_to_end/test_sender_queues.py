@@ -21,7 +21,7 @@ RUN: Final = textwrap.dedent("""
     import asyncio, json, sys
     from dataclasses import asdict, replace
     from linkgauge.engine.host.event_loop import run
-        from linkgauge.engine.model.events import Sampled
+    from linkgauge.engine.model.events import Sampled
     from linkgauge.engine.model.peer import Peer
     from linkgauge.engine.model.directions import Direction
     from linkgauge.engine.model.plan import SECOND_NS, Plan, ResponsivenessTest, Settings
