@@ -5,7 +5,7 @@ what a new interpreter would, without half a second of imports, and is a child o
 (command_process.py). This process has one thread, as fork(2) requires.
 """
 
-import contextlib
+import atexit
 import ctypes
 import fcntl
 import gc
@@ -20,11 +20,13 @@ import socket
 import sys
 import termios
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 REQUEST_BYTES: Final = 150_000
+_execv: Final = os.execv
 _CLONE_NEWNET: Final = 0x40000000
 
 
@@ -148,6 +150,31 @@ def _open_streams() -> None:
         setattr(sys, f"__{name}__", text)
 
 
+def _replace(path: str, arguments: list[str]) -> NoReturn:
+    """Do what os.execv does, for `linkgauge endpoint`, which replaces itself with a module of its own."""
+    if path != sys.executable or arguments[1:3] != ["-P", "-m"]:
+        _execv(path, arguments)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    module, *sys.argv[1:] = arguments[3:]
+    del sys.modules[module]
+    status = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:  # noqa: BLE001 - as an interpreter does
+        traceback.print_exc()
+        status = 1
+    # Nothing of the command that was replaced may be carried out after it.
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 def main() -> None:
     """Serve the socket; in a forked process, be the command."""
     sock = socket.socket(fileno=int(sys.argv[1]))
@@ -160,8 +187,7 @@ def main() -> None:
     if request is not None:
         _become(request)
         sys.argv[1:] = request.arguments
-        with contextlib.suppress(KeyError):
-            del sys.modules["linkgauge.__main__"]
+        os.execv = _replace
         runpy.run_module("linkgauge", run_name="__main__", alter_sys=True)
 
 
