@@ -18,6 +18,8 @@ from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
 from linkgauge.engine.model.counters.samples import CoreTimes
 from linkgauge.engine.workers.fork_client import ForkServerLease
 
+from .command_process import CommandProcess
+
 # How long an example takes says how busy the machine is, and nothing about the code. The same examples every time:
 # stress/fuzz.py is the place for new ones.
 settings.register_profile(
@@ -256,6 +258,7 @@ def nothing_is_left_behind() -> Iterator[None]:
     os.environ[name] = value
     shared = set(Path("/dev/shm").iterdir()) if Path("/dev/shm").is_dir() else set[Path]()
     yield
+    CommandProcess.end_parent()
     deadline = time.monotonic() + _PATIENCE_S
     while (left := {p: c for p, c in _marked_processes().items() if "linkgauge" in c}) and (
         time.monotonic() < deadline

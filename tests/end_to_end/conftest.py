@@ -23,6 +23,7 @@ from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link
 
 from ..command_line import CommandResult, carry_out
+from ..command_process import COMMAND, CommandProcess
 from .iperf3_programs import Iperf3
 from .terminal import LARGE, OpenTerminal, Terminal
 from .veth_link import VethLink
@@ -76,9 +77,7 @@ class CommandLine:
             "env": self.environment,
             **options,
         }
-        process = subprocess.Popen(
-            [*within, sys.executable, "-m", "linkgauge", *map(str, arguments)], text=True, **settings
-        )
+        process = CommandProcess([*within, *COMMAND, *map(str, arguments)], text=True, **settings)
         self._started.append(process)
         return process
 

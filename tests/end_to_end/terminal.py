@@ -9,8 +9,6 @@ import os
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Sequence
@@ -18,13 +16,12 @@ from pathlib import Path
 
 import pyte
 
+from ..command_process import COMMAND, CommandProcess
+
 DEADLINE_S = 20.0
 SMALL, LARGE = (80, 24), (120, 40)
 ENTER, CTRL_C, UP = "\r", "\x03", "\x1b[A"
 RUNNING = re.compile(r"RUNNING +(\d\d):(\d\d)")
-
-# Makes the pseudo-terminal the controlling one, as a login does, so that signals of a terminal arrive.
-LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execv(sys.argv[1],sys.argv[1:])"
 
 OpenTerminal = Callable[..., "Terminal"]
 
@@ -57,10 +54,10 @@ class Terminal:
         self.drawn = b""
         self._set_size(columns, lines)
         self.modes_before = termios.tcgetattr(self._fd)
-        command = [*within, sys.executable, "-ISc", LOGIN, sys.executable, "-m", "linkgauge", *arguments]
-        self.process = subprocess.Popen(
-            command, stdin=inside, stdout=inside, stderr=inside, cwd=folder, env=environment, start_new_session=True
-        )
+        self.process = CommandProcess(
+            [*within, *COMMAND, *arguments], stdin=inside, stdout=inside, stderr=inside,
+            cwd=folder, env=environment, start_new_session=True, is_login=True,
+        )  # fmt: skip
         os.close(inside)
 
     @property

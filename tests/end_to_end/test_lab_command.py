@@ -4,8 +4,6 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +17,7 @@ from linkgauge.engine.model.errors import LabUnavailable
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link
 
-from .terminal import LOGIN
+from ..command_process import COMMAND, CommandProcess
 
 DEADLINE_S = 30.0
 EXACT_MBIT_S = 100 * 1448 / 1538
@@ -48,10 +46,10 @@ class Screen:
         self.modes = termios.tcgetattr(self._fd)
         termios.tcsetwinsize(self._fd, (40, 120))
         settings = {**linkgauge.environment, "TERM": "xterm-256color", "LANG": "C.UTF-8", "SHELL": "/bin/sh"}
-        command = [sys.executable, "-ISc", LOGIN, sys.executable, "-m", "linkgauge", *arguments]
-        self.process = subprocess.Popen(
-            command, stdin=inside, stdout=inside, stderr=inside, env=settings, start_new_session=True
-        )
+        self.process = CommandProcess(
+            [*COMMAND, *arguments], stdin=inside, stdout=inside, stderr=inside, env=settings,
+            start_new_session=True, is_login=True,
+        )  # fmt: skip
         os.close(inside)
 
     def type(self, keys: str) -> None:

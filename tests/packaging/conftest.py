@@ -173,7 +173,7 @@ def install(prefix: Path, package: Path, extras: Collection[str] | None = None) 
         (site_packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     else:
         link_dependencies(site_packages, extras)
-    command = [sys.executable, "-m", "pip", "--python", str(prefix), "install", "--quiet"]
+    command = [sys.executable, "-m", "pip", "--python", str(prefix), "install", "--quiet", "--no-compile"]
     command += ["--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed", str(package)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr

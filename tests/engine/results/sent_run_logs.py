@@ -95,6 +95,16 @@ def _statistics(stat: str) -> Callable[[Path], None]:
     return lambda path: _change(path, "ANALYZE", f"UPDATE sqlite_stat1 SET stat = {stat}")  # noqa: S608
 
 
+def _compress(byte: bytes, mebibytes: int) -> bytes:
+    """Return so much of one byte, compressed a MiB once: a whole one takes seconds of CPU."""
+    packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    part, checksum = byte * _MIB, 1
+    first, each = (packer.compress(part) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    for _ in range(mebibytes):
+        checksum = zlib.adler32(part, checksum)
+    return b"\x78\xda" + first + each * (mebibytes - 1) + packer.flush() + checksum.to_bytes(4)
+
+
 def _block(make_data: Callable[[], bytes]) -> Callable[[Path], None]:
     """Replace the data of a block; it is made only then, as 900 MiB take a second to compress."""
 
@@ -140,8 +150,8 @@ DAMAGED: dict[str, Callable[[Path], None]] = {
     "nested document": _values("runs", document=_NESTED, brief=_NESTED),
     "document of lists": _values("runs", document=_EMPTY_LISTS, brief=_EMPTY_LISTS),
     "document of other types": _values("runs", document=f"'{_ODD}'", brief=f"'{_ODD}'", mbit_s="'x'"),
-    "block of zeros": _block(lambda: b"\x02" + zlib.compress(b"0" * (900 * _MIB), 9)),
-    "block of lines": _block(lambda: b"\x02" + zlib.compress(b"\n" * (200 * _MIB), 9)),
+    "block of zeros": _block(lambda: b"\x02" + _compress(b"0", 900)),
+    "block of lines": _block(lambda: b"\x02" + _compress(b"\n", 200)),
     "block of long events": _block(lambda: _columns([_LONG], [0] * 50_000, [])),
     "block of many numbers": _block(
         lambda: _columns(['{"a":[\1]}'], [0] * 2, [[40_000_000, 1, 0, None], [7, 1, 0, None]])

@@ -181,32 +181,40 @@ async def test_a_worker_that_does_not_start_costs_its_own_host_only(sshd: Sshd, 
     sshd.wait_until_gone()
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        ("Host db-3\n  IdentityFile {sshd}/nothing\n", None),
-        ("Host db-3\n  HostName 127.0.0.1\n  Port 1", "Connection refused"),
-        ("Host db-3\n  HostName no-such-host.invalid", "resolve"),
-        ("Host db-3\n  UserKnownHostsFile {sshd}/nobody", "Host key verification failed"),
-        ("Host db-3\n  UserKnownHostsFile {sshd}/changed", "Host key verification failed"),
-        ("Host db-3\n  ProxyCommand sh -c 'head -c 9999999 /dev/zero'", "ssh cannot log in"),
-        ("Host db-3\n  ProxyJump db-1", None),
-        ("Host db-3\n  ProxyCommand ssh -F {sshd}/config -W %h:%p db-1", None),
-        ("Host db-3\n  LocalForward 1 127.0.0.1:1\n  RequestTTY force\n  RemoteCommand sleep 60", None),
-    ],
-    ids=["no-identity", "refused", "no-name", "unknown-key", "changed-key", "garbage", "jump", "proxy", "forward"],
-)
-async def test_a_host_is_reached_as_ssh_reaches_it_or_named_with_its_message(
-    sshd: Sshd, lines: str, words: str | None
-) -> None:
-    """The others are not affected."""
+UNREACHED = {
+    "db-refused": ("HostName 127.0.0.1\n  Port 1", "Connection refused"),
+    "db-no-name": ("HostName no-such-host.invalid", "resolve"),
+    "db-unknown-key": ("HostName 127.0.0.61\n  UserKnownHostsFile {sshd}/nobody", "Host key verification failed"),
+    "db-changed-key": ("HostName 127.0.0.61\n  UserKnownHostsFile {sshd}/changed", "Host key verification failed"),
+    "db-garbage": ("ProxyCommand sh -c 'head -c 9999999 /dev/zero'", "ssh cannot log in"),
+}
+
+
+async def test_each_host_is_reached_as_ssh_reaches_it_or_named_with_its_message(sshd: Sshd) -> None:
+    """By a jump, with a forwarding and a terminal, or without an identity. The others are not affected."""
     sshd.make_key("other")
     other = " ".join((sshd.folder / "other.pub").read_text().split()[:2])
     (sshd.folder / "changed").write_text(f"* {other}\n")
-    configure(sshd, lines.format(sshd=sshd.folder))
-    lost = await reasons()
-    assert list(lost) == ([] if words is None else ["db-3"])
-    assert words is None or words in lost["db-3"]
+    lines = {
+        "db-2": "ProxyJump db-1",
+        "db-3": "IdentityFile {sshd}/nothing\n  LocalForward 1 127.0.0.1:1\n  RequestTTY force\n"
+        "  RemoteCommand sleep 60",
+        **{name: line for name, (line, _) in UNREACHED.items()},
+    }
+    blocks = [f"Host {name}\n  {line}" for name, line in lines.items()]
+    configure(sshd, "\n".join(blocks).format(sshd=sshd.folder))
+    lost = await reasons(" ".join(["db-1", *lines]))
+    assert sorted(lost) == sorted(UNREACHED)
+    for name, (_, words) in UNREACHED.items():
+        assert words in lost[name], name
+    sshd.wait_until_gone()
+
+
+@pytest.mark.every
+async def test_a_proxy_command_is_a_way_to_a_host(sshd: Sshd) -> None:
+    """It is carried out by ssh."""
+    configure(sshd, f"Host db-3\n  ProxyCommand ssh -F {configuration(sshd)} -W %h:%p db-1")
+    assert await reasons() == {}
     sshd.wait_until_gone()
 
 
@@ -240,31 +248,36 @@ async def test_a_key_with_a_passphrase_is_named_with_the_remedy(sshd: Sshd) -> N
         await reasons("db-1 db-2")
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("while echo welcome to this host; do :; done", "print too much"),
-        ("while printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; do :; done", "print too much"),
-        (
-            "echo linkgauge-mesh login; echo linkgauge-mesh version 0.0.1; exec sleep 60",
-            "it has linkgauge 0.0.1; install",
-        ),
-        (r"echo linkgauge-mesh login; printf 'linkgauge-mesh \033[31m\n'; exec sleep 60", "cannot be understood"),
-        ("exec sleep 60", "did not come up in time; try it by hand"),
-    ],
-    ids=["lines", "one-line", "version", "nonsense", "silent"],
-)
-async def test_a_hostile_end_of_ssh_costs_its_own_host_only(
-    sshd: Sshd, monkeypatch: pytest.MonkeyPatch, script: str, words: str
-) -> None:
+HOSTILE = {
+    "db-lines": ("while echo welcome to this host; do :; done", "print too much"),
+    "db-one-line": (
+        "while printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; do :; done",
+        "print too much",
+    ),
+    "db-version": (
+        "echo linkgauge-mesh login; echo linkgauge-mesh version 0.0.1; exec sleep 60",
+        "it has linkgauge 0.0.1; install",
+    ),
+    "db-nonsense": (
+        r"echo linkgauge-mesh login; printf 'linkgauge-mesh \033[31m\n'; exec sleep 60",
+        "cannot be understood",
+    ),
+    "db-silent": ("exec sleep 60", "did not come up in time; try it by hand"),
+}
+
+
+async def test_a_hostile_end_of_ssh_costs_its_own_host_only(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command is a wrapper that gets to two real hosts."""
     wrapper = sshd.folder / "wrapper"
-    ssh = f'exec ssh -F {configuration(sshd)} "$@"'
-    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" -G "*) ;; *db-3*) {script};; esac\n{ssh}\n')
+    cases = "".join(f" *{name}*) {script};;" for name, (script, _) in HOSTILE.items())
+    wrapper.write_text(
+        f'#!/bin/sh\ncase " $* " in *" -G "*) ;;{cases} esac\nexec ssh -F {configuration(sshd)} "$@"\n'
+    )
     wrapper.chmod(0o755)
     monkeypatch.setenv(SSH_COMMAND_VARIABLE, str(wrapper))
-    lost = await reasons()
-    assert list(lost) == ["db-3"]
-    assert words in lost["db-3"]
-    assert lost["db-3"].isprintable()
+    lost = await reasons(" ".join(["db-1", "db-2", *HOSTILE]))
+    assert sorted(lost) == sorted(HOSTILE)
+    for name, (_, words) in HOSTILE.items():
+        assert words in lost[name], name
+        assert lost[name].isprintable()
     sshd.wait_until_gone()
