@@ -93,7 +93,7 @@ async def test_a_mesh_runs_on_hosts_that_ssh_reaches_and_leaves_nothing_there(ss
 async def test_hosts_without_linkgauge_are_named_with_the_reason(sshd: Sshd) -> None:
     """Here the interpreter does not exist there."""
     hosts = (Host("db-1"), Host("db-2"))
-    with pytest.raises(ClusterError, match=r"db-1: /no/python there cannot import linkgauge with Dask: .*found"):
+    with pytest.raises(ClusterError, match=r"db-1: /no/python there cannot start: .*found"):
         async with start_ssh_cluster(hosts, remote_python="/no/python"):
             pass
     sshd.wait_until_gone()
@@ -246,13 +246,14 @@ async def test_a_key_with_a_passphrase_is_named_with_the_remedy(sshd: Sshd) -> N
         ("while echo welcome to this host; do :; done", "print too much"),
         ("while printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; do :; done", "print too much"),
         (
-            "echo linkgauge-mesh login; echo linkgauge-mesh version 0.0.1; exec sleep 60",
+            "echo linkgauge-mesh login; echo linkgauge-mesh python 3.11.0; echo linkgauge-mesh version 0.0.1",
             "it has linkgauge 0.0.1; install",
         ),
+        ("echo linkgauge-mesh login; echo linkgauge-mesh python 3.9.2", "is Python 3.9.2; install 3.11"),
         (r"echo linkgauge-mesh login; printf 'linkgauge-mesh \033[31m\n'; exec sleep 60", "cannot be understood"),
         ("exec sleep 60", "did not come up in time; try it by hand"),
     ],
-    ids=["lines", "one-line", "version", "nonsense", "silent"],
+    ids=["lines", "one-line", "version", "python", "nonsense", "silent"],
 )
 async def test_a_hostile_end_of_ssh_costs_its_own_host_only(
     sshd: Sshd, monkeypatch: pytest.MonkeyPatch, script: str, words: str
