@@ -169,7 +169,7 @@ async def _ask(supervisor: HostSupervisor, name: str, names: Sequence[str]) -> _
 
 def _read_answer(answer: object, count: int) -> tuple[str, list[str | None]]:
     """Return the members of a host's answer; raise HostFault for anything else."""
-    members = cast("Mapping[str, object]", answer) if isinstance(answer, dict) else {}
+    members: Mapping[str, object] = cast("dict[str, object]", answer) if isinstance(answer, dict) else {}
     python, given = members.get("python"), members.get("problems")
     problems = cast("list[object]", given) if isinstance(given, list) else []
     texts = [text for text in problems if text is None or isinstance(text, str)]
