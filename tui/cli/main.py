@@ -33,8 +33,9 @@ is installed there), or loopback (a built-in endpoint on this machine). A PRESET
 
 Common options have defaults of yours in settings.toml and in variables: linkgauge settings shows them.
 
-Exit status: 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or
-broke off; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a signal are saved."""
+Exit status: 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, broke
+off, or passed but an output is not whole; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a
+signal are saved."""
 
 
 def _print_version(context: click.Context, _parameter: click.Parameter, is_requested: bool) -> None:

@@ -37,6 +37,7 @@ from ..output import (
     emit_json,
     emit_json_line,
     emit_rich,
+    noted_if_unwritten,
     print_stderr,
     terminal_width,
     write_csv_file,
@@ -232,5 +233,6 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
     if job.outputs.report is not None:
         from ...report.mesh_page import write_mesh_report
 
-        write_mesh_report(job.outputs.report, result.spec, matrix, findings, result.comparison)
-        print_stderr(f"report written to {job.outputs.report}")
+        with noted_if_unwritten(job.outputs.report):
+            write_mesh_report(job.outputs.report, result.spec, matrix, findings, result.comparison)
+            print_stderr(f"report written to {job.outputs.report}")

@@ -1,0 +1,40 @@
+"""A lack of memory, threads or processes: how Python words it, and the one line that a user gets.
+
+Small on purpose, and imported first: there may be no memory for more.
+"""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+# Made now: later there may be no memory for it.
+_LINE = b"linkgauge: out of memory, threads or processes: raise ulimit -d, -v and -u, or the limits of the service\n"
+_STATUS = 3  # as of any test that could not run
+_SIGNS = (
+    "can't start new thread",
+    "cannot allocate memory",
+    "failed to map segment",
+    "error return without exception set",
+)
+
+
+@contextmanager
+def told_in_one_line() -> Generator[None]:
+    """End this process with one line, and no traceback, if what the context does fails for such a lack."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_shortage(error):
+            raise
+        os.write(2, _LINE)
+    else:
+        return
+    raise SystemExit(_STATUS)
+
+
+def _is_shortage(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in _SIGNS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
