@@ -2,8 +2,8 @@
 
 Usage: .venv/bin/python stress/strangers_beside.py KIND HOST PORT
 
-An endpoint tells addresses apart, so that such strangers share the client's bounds. They open connections at a fixed
-rate and hold them, or send datagrams, until SIGTERM.
+An endpoint tells addresses apart, so that such strangers share the client's bounds. They open connections, and
+hold them, or send datagrams, until SIGTERM.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.

@@ -4,11 +4,12 @@ Small on purpose, and imported first: there may be no memory for more.
 """
 
 import os
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
 # Made now: later there may be no memory for it.
-_LINE = b"linkgauge: out of memory, threads or processes: raise ulimit -d, -v and -u, or the limits of the service\n"
+_LINE = b"linkgauge: out of memory, threads or processes: raise ulimit -d, -v, -u, or the limits of the service\n"
 _STATUS = 3  # as of any test that could not run
 _SIGNS = (
     "can't start new thread",
@@ -30,6 +31,21 @@ def told_in_one_line() -> Generator[None]:
     else:
         return
     raise SystemExit(_STATUS)
+
+
+def require_threads(count: int) -> None:
+    """Raise RuntimeError unless this user may have so many more threads now: a library may not expect it later."""
+    end = threading.Event()
+    threads: list[threading.Thread] = []
+    try:
+        for _ in range(count):
+            thread = threading.Thread(target=end.wait)
+            thread.start()
+            threads.append(thread)
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
 
 
 def _is_shortage(error: BaseException | None) -> bool:

@@ -13,7 +13,7 @@ import click
 
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
-from ...engine.model.errors import LinkgaugeError, PlanError
+from ...engine.model.errors import LinkgaugeError, PlanError, explain_resource_error
 from ..words.redaction import REDACTION
 from .click_extension.command_groups import AppGroup, LateCommands
 from .click_extension.command_help import option_names
@@ -130,6 +130,7 @@ def _carry_out(arguments: Sequence[str]) -> int:
         discard_stdout()
         return 0
     except OSError as error:
-        print_stderr(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+        where = f"{error.filename}: " if error.filename else ""
+        print_stderr(f"{where}{explain_resource_error(error)}")
         return LinkgaugeError.exit_status
     return status if isinstance(status, int) else 0
