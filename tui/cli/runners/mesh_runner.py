@@ -204,7 +204,9 @@ class _Progress:
         if not 0 < self._done < self._cells:
             return ""
         overhead_ns = mean_overhead_ns(self._plan, self._done, time.monotonic_ns() - self._started_ns)
-        return f", about {numbers.rough_time(estimate_ns(self._plan, self._cells - self._done, overhead_ns))} left"
+        rechecks = self.session.rechecks if self.session is not None else None
+        left_ns = estimate_ns(self._plan, self._cells - self._done, overhead_ns, rechecks)
+        return f", about {numbers.rough_time(left_ns)} left"
 
 
 def _is_news(failure: CellFailure | None) -> bool:
