@@ -138,8 +138,8 @@ class MeshPlan:
 def estimate_ns(plan: MeshPlan, cells: int, overhead_ns: int, rechecks: int | None = None) -> int:
     """Return the estimated time of so many tests with an overhead each, and of the end of all on the hosts.
 
-    `rechecks` tests follow one after the other: the cells that are slow so far. None if nothing is known yet: then a
-    quarter more is right within a third whether none follow, or tests of up to seven eighths of the time.
+    `rechecks` tests follow one after the other: the cells that are slow so far. None if nothing is known yet: then
+    a quarter more is right within a third, from no such test to tests of seven eighths of the time.
     """
     turns = -(-cells // _cells_at_once(plan))
     test_ns = (plan.base.duration_ns or 0) + overhead_ns

@@ -1,4 +1,4 @@
-"""A link that goes away for good in each state of a run, at either end, by cable or by address: an end with a cause."""
+"""A link that goes away for good in each state of a run, by cable or by address: the run ends with a cause."""
 
 import itertools
 import json
@@ -19,8 +19,8 @@ from .veth_link import VethLink
 PORT = 5_213
 NEAR, FAR = "198.18.0.1", "198.18.0.2"
 ENDS_WITHIN_S = 75.0  # the longest: payload that may still move, then the silence of the other end
-# From the moment at which the near end connects: before it, while it greets and opens (milliseconds), in the warm-up,
-# while it runs, and at its end.
+# From the moment at which the near end connects: before it, while it greets and opens (milliseconds), in the
+# warm-up, while it runs, and at its end.
 STARTS_S = (-0.2, 0.0, 0.004, 0.01, 0.02, 0.04, 0.08, 0.2, 0.5, 1.2, 2.45, 2.5, 2.52, 2.56)
 KINDS = ("near link", "far link", "near address", "far address")
 PROGRAM = """
@@ -33,7 +33,8 @@ from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
 from linkgauge.engine.near.run import open_run
 
 async def main(host, port):
-    plan = Plan(Settings(Direction.DUPLEX, 2), duration_ns=2 * SECOND_NS, warmup_ns=SECOND_NS // 2, rate_bit_s=10**8)
+    settings = Settings(Direction.DUPLEX, 2)
+    plan = Plan(settings, duration_ns=2 * SECOND_NS, warmup_ns=SECOND_NS // 2, rate_bit_s=10**8)
     async with open_run(plan, Peer(host, int(port))) as one:
         async for event in one:
             if isinstance(event, Ended):
@@ -57,7 +58,8 @@ class Link:
     def __init__(self) -> None:
         self.link = VethLink()
         self.restore()
-        command = [*self.link.far, sys.executable, "-P", "-m", "linkgauge", "endpoint", "--open", "--port", str(PORT)]
+        command = [*self.link.far, sys.executable, "-P", "-m", "linkgauge", "endpoint", "--open"]
+        command += ["--port", str(PORT)]
         self.endpoint = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.endpoint.stdout is not None
         assert self.endpoint.stdout.readline()
@@ -71,10 +73,10 @@ class Link:
     def take_away(self, kind: str) -> None:
         """Take the link or the address away at one end."""
         end, what = kind.split()
-        within, device, address = (
-            (self.link.near, "near0", NEAR) if end == "near" else (self.link.far, "far0", FAR)
-        )
-        change = ("link", "set", device, "down") if what == "link" else ("addr", "del", f"{address}/30", "dev", device)
+        within, device, address = (self.link.near, "near0", NEAR) if end == "near" else (self.link.far, "far0", FAR)
+        change = ("addr", "del", f"{address}/30", "dev", device)
+        if what == "link":
+            change = ("link", "set", device, "down")
         self.link.run(within, "ip", *change)
 
     def run(self, case: tuple[str, float] | None) -> tuple[str, str, float]:
@@ -122,7 +124,7 @@ def carry_out(link: Link, cases: list[tuple[str, float]]) -> list[str]:
     wrong: list[str] = []
     for case in cases:
         reason, detail, took_s = link.run(case)
-        print(f"{case}: {took_s:.1f} s, {reason}: {detail}")
+        sys.stdout.write(f"{case}: {took_s:.1f} s, {reason}: {detail}\n")
         if reason not in {"completed", "stopped"} and len(detail) < len("reset by peer"):
             wrong.append(f"{case}: {reason} without a cause: {detail!r}")
         link.restore()
