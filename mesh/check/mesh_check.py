@@ -11,8 +11,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from ...engine.model.directions import Direction
 from ...engine.model.errors import make_printable
-from ...engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from ...engine.model.plan import SECOND_NS, Plan, Settings
 from ..cell_result import read_cell
 from ..cluster import Cluster, HostFailed, HostFault, TooFewHosts, connect_cluster
 from ..events import CellFailure, FailureCode, HostLost

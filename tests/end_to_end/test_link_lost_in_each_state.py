@@ -26,10 +26,11 @@ KINDS = ("near link", "far link", "near address", "far address")
 PROGRAM = """
 import asyncio, json, sys
 from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.near.run import open_run
 
 async def main(host, port):
