@@ -100,6 +100,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
 # Test modules that test several modules together.
 OF_SEVERAL_MODULES: dict[str, str] = {
     "tests/engine/control/test_attacks_on_the_path": "a relay between two real ends, through near, control, protocol and far",
+    "tests/mesh/test_hostile_worker": "a mesh beside a worker that lies: coordinator, supervisor, cluster and cell_result",
     "tests/engine/near/test_datagram_runs": "runs of UDP between two real ends, whose settings change",
     "tests/engine/near/test_responsiveness_runs": "runs that measure latency under load, between two real ends",
     "tests/engine/near/test_protocol_compatibility": "an end of version 1 of the protocol, in either role",
