@@ -16,6 +16,7 @@ _SIGNS = (
     "cannot allocate memory",
     "failed to map segment",
     "error return without exception set",
+    "lost sys.stderr",  # of a print during such a lack
 )
 
 
