@@ -90,6 +90,11 @@ class Endpoint:
         return self._context.admission
 
     @property
+    def mode_chooser(self) -> ModeChooser | None:
+        """What chooses how this host sends if a plan names no mode; None copies."""
+        return self._context.mode_chooser
+
+    @property
     def log(self) -> LogSink:
         """The receiver of entries of the event log."""
         return self._context.log
