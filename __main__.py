@@ -5,6 +5,8 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
+from .engine.host.shortage import told_in_one_line
+
 
 def main() -> None:
     """Run the command line; what it answers is the exit status.
@@ -13,8 +15,9 @@ def main() -> None:
     collection begins with the event loop (engine/host/event_loop); commands without one are short.
     """
     gc.disable()
-    run_command_line = _load_command_line()
-    sys.exit(run_command_line(sys.argv[1:]))
+    with told_in_one_line():
+        run_command_line = _load_command_line()
+        sys.exit(run_command_line(sys.argv[1:]))
 
 
 def _load_command_line() -> Callable[[Sequence[str]], int]:

@@ -52,6 +52,14 @@ class HostFault(Exception):
     """A call of a host's worker has no result. The text is for the user."""
 
 
+class TooFewHosts(ClusterError):
+    """Fewer than two hosts can be used: which can, and why the others cannot."""
+
+    def __init__(self, text: str, found: Sequence[Host], lost: Sequence[HostLost]) -> None:
+        super().__init__(text)
+        self.found, self.lost = tuple(found), tuple(lost)
+
+
 class HostGone(HostFault):
     """The scheduler has lost the worker of this host."""
 
@@ -264,7 +272,7 @@ async def _find_hosts(client: Any, scheduler: str, hosts: Sequence[Host]) -> Clu
         grouped = add_groups((host for host, _ in chosen.values()), hosts)
         found = {host: chosen[host.name][1] for host in grouped}
     if len(found) < MIN_HOSTS:
-        raise ClusterError(_too_few(scheduler, found, lost))
+        raise TooFewHosts(_too_few(scheduler, found, lost), tuple(found), lost)
     return Cluster(client, found, lost)
 
 

@@ -20,7 +20,7 @@ from ..engine.model.events import Event
 from ..engine.model.host_info import NicInfo
 from ..engine.model.plan import SECOND_NS
 from .cell_result import read_cell
-from .cluster import Cluster, HostFault, no_worker
+from .cluster import Cluster, HostFault, TooFewHosts, no_worker
 from .events import (
     CellBegan,
     CellEnded,
@@ -66,7 +66,7 @@ async def open_mesh(
     absent = [host.name for host in plan.hosts if host.name not in addresses]
     missing = [reasons.get(name) or no_worker(name) for name in absent]
     if len(found) < MIN_HOSTS:
-        raise ClusterError(_too_few(missing))
+        raise TooFewHosts(_too_few(missing), found, missing)
     mesh = Mesh(replace(plan, hosts=found), cluster, frozenset(done), missing, find_rate)
     try:
         await mesh.open()
@@ -146,9 +146,9 @@ class Mesh:
         for event in (MeshBegan(self._plan, cells, overhead_ns), *self._missing, *early):
             self._queue.put_nowait(event)
         if len(self._supervisor.present) < MIN_HOSTS:
-            raise ClusterError(
-                _too_few([*(HostLost(*item) for item in self._supervisor.lost.items()), *self._missing])
-            )
+            present = set(self._supervisor.present)
+            lost = [*(HostLost(*item) for item in self._supervisor.lost.items()), *self._missing]
+            raise TooFewHosts(_too_few(lost), [host for host in self._plan.hosts if host.name in present], lost)
         self._start(self._supervisor.keep())
         if self._find_rate is not None:
             await self._find_rates(self._find_rate)

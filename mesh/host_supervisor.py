@@ -43,6 +43,8 @@ class HostSupervisor:
         hosts: the hosts with their addresses.
         port: the port of each host's endpoint, 0 for a free one.
         on_lost: is called once for each lost host.
+
+    `addresses` has the address of each host, `ports` the port of each endpoint that runs.
     """
 
     def __init__(
@@ -54,30 +56,30 @@ class HostSupervisor:
         self._key = SharedKey.generate()
         self._on_lost = on_lost
         self._port = port
-        self._addresses = {host.name: host.address or "" for host in hosts}
-        self._ports: dict[str, int] = {}
-        self._strikes = dict.fromkeys(self._addresses, 0)
+        self.addresses = {host.name: host.address or "" for host in hosts}
+        self.ports: dict[str, int] = {}
+        self._strikes = dict.fromkeys(self.addresses, 0)
         self._holds = 0
         self._is_closed = self._is_abandoned = False
 
     @property
     def present(self) -> list[str]:
         """The names of the hosts that are not lost."""
-        return [name for name in self._addresses if name not in self.lost]
+        return [name for name in self.addresses if name not in self.lost]
 
     async def open(self) -> None:
         """Start the endpoint of every host; hosts that fail to are lost."""
-        await together(self._open(name) for name in self._addresses)
+        await together(self._open(name) for name in self.addresses)
 
     async def _open(self, name: str) -> None:
-        call = self._call(
+        call = self.call(
             name, host_tasks.open_host, self._key, deadline_s=OPEN_DEADLINE_S, more=(__version__, self._port)
         )
         try:
             port: object = await call
             if type(port) is not int or not 0 < port < PORTS:  # a host sent it, and the others get it
                 raise HostFailed("it did not report the port of its endpoint")
-            self._ports[name] = port
+            self.ports[name] = port
         except HostFault as fault:
             self._lose(describe_fault(fault, name))
 
@@ -88,7 +90,7 @@ class HostSupervisor:
 
     async def _read_interface(self, name: str) -> NicInfo | None:
         other = next(each for each in self.present if each != name)
-        places = self._addresses[name], self._addresses[other]
+        places = self.addresses[name], self.addresses[other]
         try:
             answer = await self._cluster.call(
                 name, host_tasks.read_interface, *places, deadline_s=_RENEW_DEADLINE_S
@@ -103,7 +105,7 @@ class HostSupervisor:
 
         Each host has its own task: one that does not answer must not use up the leases of the others.
         """
-        await together(self._keep(name) for name in self._addresses)
+        await together(self._keep(name) for name in self.addresses)
 
     async def _keep(self, name: str) -> None:
         while name not in self.lost:
@@ -112,8 +114,8 @@ class HostSupervisor:
 
     async def _renew(self, name: str) -> None:
         try:
-            is_kept = await self._call(name, host_tasks.renew_host, deadline_s=_RENEW_DEADLINE_S)
-            if not is_kept and name in self._ports:
+            is_kept = await self.call(name, host_tasks.renew_host, deadline_s=_RENEW_DEADLINE_S)
+            if not is_kept and name in self.ports:
                 await self._open(name)
         except HostGone as fault:
             self._lose(describe_fault(fault, name))
@@ -122,27 +124,27 @@ class HostSupervisor:
 
     async def close(self) -> None:
         """End everything on all hosts, lost hosts included: they may come back."""
-        names = [] if self._is_abandoned else list(self._addresses)  # an endpoint may be about to start
-        self._is_closed, self._ports = True, {}
+        names = [] if self._is_abandoned else list(self.addresses)  # an endpoint may be about to start
+        self._is_closed, self.ports = True, {}
         await together(self._close(name) for name in names)
 
     def abandon(self) -> None:
         """Ask the hosts nothing more: their scheduler is lost, and their leases will end everything there."""
         self._is_abandoned = True
-        self._ports = {}
+        self.ports = {}
 
     async def _close(self, name: str) -> None:
         # No long wait for a host that did not answer before: its lease ends everything there.
         deadline_s = PROBE_DEADLINE_S if name in self.lost else _CLOSE_DEADLINE_S
         try:
-            await self._call(name, host_tasks.close_host, deadline_s=deadline_s)
+            await self.call(name, host_tasks.close_host, deadline_s=deadline_s)
         except (HostFault, ClusterError) as fault:
             _log.debug("%s was not closed: %s", name, fault)
 
     async def run(self, near: str, far: str, plan: Plan, *, seconds: float, deadline_s: float) -> list[str]:
         """Run a test from one host to another and return its lines; raise HostFault if the near worker fails."""
         request = host_tasks.CellRequest(
-            self.mesh_id, self._addresses[near], self._addresses[far], self._ports[far], plan, seconds
+            self.mesh_id, self.addresses[near], self.addresses[far], self.ports[far], plan, seconds
         )
         return await self._cluster.call(near, host_tasks.run_cell, request, deadline_s=deadline_s)
 
@@ -153,7 +155,7 @@ class HostSupervisor:
 
     async def _probe(self, name: str) -> CellFailure | None:
         try:
-            if await self._call(name, host_tasks.renew_host, deadline_s=PROBE_DEADLINE_S):
+            if await self.call(name, host_tasks.renew_host, deadline_s=PROBE_DEADLINE_S):
                 return None
         except HostFault as fault:
             return describe_fault(fault, name)
@@ -218,7 +220,7 @@ class HostSupervisor:
         """Take a host's interface; return the failure if it was not possible."""
         self._holds += 1
         hold_id = f"linkgauge-{self.mesh_id}-{self._holds}"
-        place = (self.mesh_id, self._addresses[name], hold_id)
+        place = (self.mesh_id, self.addresses[name], hold_id)
         task = self._cluster.submit(name, host_tasks.hold_interface, *place, hold_s, key=hold_id)
         taken[name] = hold_id, task
         loop = asyncio.get_running_loop()
@@ -240,12 +242,12 @@ class HostSupervisor:
 
     async def _release(self, holds: Mapping[str, str]) -> None:
         """Release the interfaces of hosts, without asking those that do not answer."""
-        hold_ids = {self._addresses[name]: hold_id for name, hold_id in holds.items()}
+        hold_ids = {self.addresses[name]: hold_id for name, hold_id in holds.items()}
         await self._cluster.tell(
             holds, host_tasks.release_interfaces, self.mesh_id, hold_ids, deadline_s=PROBE_DEADLINE_S
         )
 
-    async def _call(
+    async def call(
         self,
         name: str,
         function: Callable[..., Coroutine[Any, Any, T]],
@@ -254,7 +256,7 @@ class HostSupervisor:
         more: Sequence[object] = (),
     ) -> T:
         """Call a function of `host_tasks` whose arguments are the mesh, `first`, the host's address, and `more`."""
-        arguments = (self.mesh_id, *first, self._addresses[name], *more)
+        arguments = (self.mesh_id, *first, self.addresses[name], *more)
         return await self._cluster.call(name, function, *arguments, deadline_s=deadline_s)
 
 

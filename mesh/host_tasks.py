@@ -223,6 +223,12 @@ async def renew_host(mesh_id: str, address: str) -> bool:
     return host is not None and host.endpoint.write_line()
 
 
+def find_key(mesh_id: str, address: str) -> SharedKey | None:
+    """Return the key of a mesh on this host; None if the host has no endpoint of it."""
+    host = _hosts.get((mesh_id, address))
+    return None if host is None else host.key
+
+
 async def close_host(mesh_id: str, address: str) -> None:
     """End the endpoint, the cells and the holds of a mesh on this host, if there are any.
 

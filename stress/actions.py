@@ -52,6 +52,7 @@ ACTIONS = (
     _action(hostile_clients.invalid_files, 1, "not_reloaded, not_reloaded, let in, reloaded, reloaded"),
     _action(hostile_clients.few_descriptors, 1, "let in"),
     _action(hostile_clients.slow_handshake, 1, "closed"),
+    _action(hostile_clients.strangers_beside, 6, "completed"),
     _action(link_faults.recorded_run, 4, "completed"),
     _action(link_faults.near_address_lost, 2, "completed", *_LOST),
     _action(link_faults.far_address_lost, 2, "completed", *_LOST),

@@ -7,7 +7,9 @@ import asyncio
 import contextlib
 import random
 import socket
+import sys
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
 from endpoint_under_test import LIMITS, EndpointUnderTest
@@ -19,6 +21,7 @@ from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, DATA_KIND, encode_preamble
 from random_plans import plan_of
+from strangers_beside import FIRST_BYTES
 
 
 async def _answer_to(attempt: Awaitable[Any]) -> str:
@@ -42,6 +45,21 @@ async def beyond_limits(endpoint: EndpointUnderTest, _chance: random.Random) -> 
     """Request more sessions, then a longer run, than the limits allow."""
     plans = (Plan(Settings(sessions=17)), Plan(duration_ns=600 * SECOND_NS))
     return ", ".join([await carry_out(endpoint.peer, plan) for plan in plans])
+
+
+async def strangers_beside(endpoint: EndpointUnderTest, chance: random.Random) -> str:
+    """Carry out a run while strangers of the client's own address are at the endpoint."""
+    program = Path(__file__).with_name("strangers_beside.py")
+    words = [sys.executable, str(program), chance.choice(sorted(FIRST_BYTES)), endpoint.bind, str(endpoint.port)]
+    strangers = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+    try:
+        if strangers.stdout is None or not await strangers.stdout.readline():
+            return "no strangers"
+        return await carry_out(endpoint.peer, plan_of(chance))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            strangers.terminate()
+        await strangers.communicate()
 
 
 async def key_change(endpoint: EndpointUnderTest, chance: random.Random) -> str:

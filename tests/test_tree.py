@@ -32,6 +32,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/over_ssh/dask_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/over_ssh/host_login": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "engine/ssh/ssh_process": "with its two users: tests/engine/ssh/test_ssh_far_end.py, tests/mesh/over_ssh/test_ssh_cluster.py",
+    "mesh/check/reached_endpoints": "a worker's part: tests/mesh/check/test_mesh_check.py, tests/end_to_end/test_mesh_check.py",
+    "tui/cli/runners/mesh_checker": "a whole check: tests/end_to_end/test_mesh_check.py",
+    "engine/ssh/declined_questions": "with its two users: tests/engine/ssh/test_ssh_far_end.py, tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/events": "data without code",
     "mesh/figures": "data; its matrices in tests/mesh/reading/test_findings.py",
     "mesh/over_ssh/ssh_mesh": "on hosts that ssh reaches: tests/end_to_end/test_mesh_ssh.py",
@@ -97,6 +100,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
 # Test modules that test several modules together.
 OF_SEVERAL_MODULES: dict[str, str] = {
     "tests/engine/control/test_attacks_on_the_path": "a relay between two real ends, through near, control, protocol and far",
+    "tests/mesh/test_hostile_worker": "a mesh beside a worker that lies: coordinator, supervisor, cluster and cell_result",
     "tests/engine/near/test_datagram_runs": "runs of UDP between two real ends, whose settings change",
     "tests/engine/near/test_responsiveness_runs": "runs that measure latency under load, between two real ends",
     "tests/engine/near/test_protocol_compatibility": "an end of version 1 of the protocol, in either role",

@@ -35,7 +35,6 @@ from .clients.current_run import CurrentRun
 from .datagram_listener import DatagramListener
 from .event_log import EventLog
 from .listener import listen
-from .run import RunRegistry
 from .status import EndpointStatus, LogEntry, LogSink, discard_log
 from .unproved_connections import UnprovedConnection, UnprovedConnections
 
@@ -73,21 +72,32 @@ class Endpoint:
             certificate: the certificate for TLS; None serves without TLS.
             mode_chooser: chooses how this host sends if a plan names no mode; None copies.
         """
-        self.admission = Admission(limits)
-        self.mode_chooser = mode_chooser
         self.keys = keys
         self._listener = listener
         self.certificate = certificate
         self._event_log = EventLog(log)
-        self.log = self._event_log.log_entry
-        self._registry: RunRegistry = {}
-        self._context = ServiceContext(self.admission, self._registry, self.log, mode_chooser)
-        self._datagrams = DatagramListener(self._registry, self.admission, self.log)
+        self._context = ServiceContext(Admission(limits), {}, self._event_log.log_entry, mode_chooser)
+        self._datagrams = DatagramListener(self._context.registry, self.admission, self.log)
         self._tasks: set[asyncio.Task[None]] = set()
         self.unproved = UnprovedConnections(self.admission, self._encode_refusal)
         self._acceptor = Acceptor(listener, self.unproved, self.log, self._identify, refuse, self.track)
         self._fork_server: ForkServerLease | None = None
         self._no_runs = asyncio.Event()
+
+    @property
+    def admission(self) -> Admission:
+        """The clients and the limits."""
+        return self._context.admission
+
+    @property
+    def mode_chooser(self) -> ModeChooser | None:
+        """What chooses how this host sends if a plan names no mode; None copies."""
+        return self._context.mode_chooser
+
+    @property
+    def log(self) -> LogSink:
+        """The receiver of entries of the event log."""
+        return self._context.log
 
     @property
     def address(self) -> tuple[str, int]:
@@ -193,7 +203,7 @@ class Endpoint:
         if identity is None:
             return None
         if isinstance(identity, DataHello):
-            if identity.run_tag not in self._registry:
+            if identity.run_tag not in self._context.registry:
                 raise RemoteProtocolError("a data connection of an unknown test")
             self.unproved.discard(connection)
         return self._serve(connection, identity)
@@ -225,7 +235,7 @@ class Endpoint:
     async def _open(self, connection: UnprovedConnection, identity: Identity) -> KeyCheck | None:
         """Make a connection the control connection of a client, or pass it to its run, and return None then."""
         if isinstance(identity, DataHello):
-            run = self._registry.get(identity.run_tag)
+            run = self._context.registry.get(identity.run_tag)
             if run is None:
                 raise RemoteProtocolError("a data connection of an unknown test")
             await run.attach_connection(connection.sock, identity)

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Self
 
-from ..model.errors import WorkerError, explain_os_error
+from ..model.errors import WorkerError, explain_resource_error
 from ..model.peer import IPERF3_PASSWORD_VARIABLE
 from ..model.shared_key import KEY_VARIABLE
 from .event_loop import await_shielded
@@ -87,7 +87,7 @@ class TetheredChild:
             )
         except OSError as error:
             os.close(tether)
-            raise WorkerError(f"{module} does not start: {explain_os_error(error)}") from error
+            raise WorkerError(f"{module} does not start: {explain_resource_error(error)}") from error
         except BaseException:
             os.close(tether)
             raise

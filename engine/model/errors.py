@@ -58,6 +58,11 @@ from typing import Any, ClassVar, Final
 
 _NAME: Final = "linkgauge"
 _USAGE_STATUS: Final = 2
+_REMEDIES: Final = {
+    errno.EMFILE: "raise ulimit -n",
+    errno.ENOMEM: "raise ulimit -d and -v",
+    errno.EAGAIN: "raise ulimit -u",  # of fork(2) and clone(2)
+}
 
 
 def make_printable(text: str) -> str:
@@ -92,7 +97,8 @@ def explain_resource_error(error: OSError | MemoryError) -> str:
     """Return the reason of an error of the system or of memory that could not be allocated, with a remedy."""
     if isinstance(error, MemoryError):
         return "out of memory"
-    return explain_os_error(error) + (": raise ulimit -n" if error.errno == errno.EMFILE else "")
+    remedy = _REMEDIES.get(error.errno or 0)
+    return explain_os_error(error) + (f": {remedy}" if remedy else "")
 
 
 def explain_extra(need: str, extra: str) -> str:

@@ -145,8 +145,13 @@ def _ssh(peer: Peer) -> SshSettings:
 
 
 @asynccontextmanager
-async def serve_askpass(prompt: Callable[[str], Awaitable[str | None]]) -> AsyncGenerator[dict[str, str]]:
-    """Yield an environment in which ssh asks its questions through `prompt`, one at a time."""
+async def serve_askpass(
+    prompt: Callable[[str], Awaitable[str | None]], *, is_forced: bool = True
+) -> AsyncGenerator[dict[str, str]]:
+    """Yield an environment in which ssh asks its questions through `prompt`, one at a time.
+
+    Unless `is_forced`, it asks on its own terminal if it has one, such as that of sshpass.
+    """
     order = asyncio.Lock()
     meeting: set[asyncio.Task[None]] = set()
 
@@ -172,7 +177,8 @@ async def serve_askpass(prompt: Callable[[str], Awaitable[str | None]]) -> Async
         server = await asyncio.start_unix_server(begin, door)
         try:
             # DISPLAY is for an ssh that is older than the other variable, and requires it.
-            yield {"SSH_ASKPASS": str(program), "SSH_ASKPASS_REQUIRE": "force", "DISPLAY": ":0"}
+            force = {"SSH_ASKPASS_REQUIRE": "force"} if is_forced else {}
+            yield {"SSH_ASKPASS": str(program), "DISPLAY": ":0", **force}
         finally:
             server.close()
             for task in meeting:  # no ssh waits for an answer any more

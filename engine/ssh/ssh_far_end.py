@@ -8,6 +8,7 @@ request. Otherwise it goes from host to host, to a port that the far end chooses
 import asyncio
 import json
 import logging
+import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -24,6 +25,7 @@ from ..model.peer import Peer
 from ..model.serialization import decode, encode, make_printable
 from .bundle import BOOTSTRAP_MARK, MIN_PYTHON, bootstrap_script
 from .data_path import DataPath, choose_forward, find_data_path
+from .declined_questions import DeclinedQuestions
 from .login import PortForward, login_command, query_ssh_config, serve_askpass
 from .remote_main import ListenReply, ListenRequest
 from .ssh_process import SshProcess
@@ -69,11 +71,16 @@ async def open_ssh_far_end(peer: Peer, prompt: PromptCallback | None = None) -> 
 
     ssh asks for passwords and the like through `prompt`, or on the terminal without it.
     """
+    declined = None if prompt is not None or _can_ask() else DeclinedQuestions()
     async with AsyncExitStack() as stack:
-        environment = None if prompt is None else await stack.enter_async_context(serve_askpass(prompt))
+        environment = None
+        if prompt is not None:
+            environment = await stack.enter_async_context(serve_askpass(prompt))
+        elif declined is not None:
+            environment = await stack.enter_async_context(serve_askpass(declined.decline, is_forced=False))
         configuration = await query_ssh_config(peer)
         forward = await choose_forward(peer)
-        login = _Login(peer, forward)
+        login = _Login(peer, forward, declined)
         stack.push_async_callback(login.close)
         await login.start(login_command(peer, configuration, forward), environment)
         up = await login.until_up(is_attended=prompt is not None or sys.stdin.isatty())
@@ -85,13 +92,24 @@ async def open_ssh_far_end(peer: Peer, prompt: PromptCallback | None = None) -> 
         yield SshFarEnd(peer, mux, way)
 
 
+def _can_ask() -> bool:
+    """Return whether ssh can ask the user: on this process's terminal, or by a program that the user has named."""
+    if sys.stdin.isatty() or "SSH_ASKPASS" in os.environ:
+        return True
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
 class _Login:
     """A login. Call `start`, `until_up`, `join` and `close`, in this order; `live` runs after `join`."""
 
-    def __init__(self, peer: Peer, forward: PortForward | None) -> None:
+    def __init__(self, peer: Peer, forward: PortForward | None, declined: DeclinedQuestions | None = None) -> None:
         self._peer = peer
         self._forward = forward
-        self._ssh = SshProcess(peer, BOOTSTRAP_MARK)
+        self._ssh = SshProcess(peer, BOOTSTRAP_MARK, declined)
         self._mux: Mux | None = None
         self._was_stopped = False
 

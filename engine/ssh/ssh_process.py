@@ -7,6 +7,8 @@ lines are the login's own.
 import asyncio
 import contextlib
 import logging
+import re
+import shlex
 import signal
 import socket
 from collections.abc import Mapping, Sequence
@@ -18,6 +20,7 @@ from ..host.process_identity import is_process_stopped
 from ..model.errors import PeerError, PeerUnreachable, explain_os_error
 from ..model.peer import Peer
 from ..model.serialization import make_printable
+from .declined_questions import DeclinedQuestions
 from .login import manual_login_command
 
 _KILL_DEADLINE_S: Final = 1.0
@@ -26,6 +29,9 @@ _MAX_NOISE_BYTES: Final = 1 << 16  # output of the login itself
 _MAX_STDERR_BYTES: Final = 4_096
 _SHOWN_LINES: Final = 3
 _SSH_FAILED: Final = 255
+_CHANGED_KEY: Final = re.compile(r"^Host key for ([\w.:%\[\]-]{1,253}) has changed", re.ASCII | re.MULTILINE)
+_OFFENDING: Final = re.compile(r"^Offending \S+ key in (/\S+):\d+$", re.MULTILINE)
+_NO_KEY_TAKEN: Final = re.compile(r"^\S+: Permission denied \([\w,-]*publickey", re.MULTILINE)
 _log = logging.getLogger(__name__)
 
 
@@ -35,10 +41,11 @@ class SshProcess:
     Args:
         peer: the host, for messages.
         mark: the first word of each line that the program there prints.
+        declined: the questions that nobody answers; None if the user can.
     """
 
-    def __init__(self, peer: Peer, mark: str) -> None:
-        self._peer, self._mark = peer, mark
+    def __init__(self, peer: Peer, mark: str, declined: DeclinedQuestions | None = None) -> None:
+        self._peer, self._mark, self._declined = peer, mark, declined
         self._process: asyncio.subprocess.Process | None = None
         self._stream: socket.socket | None = None
         self._errors: socket.socket | None = None
@@ -145,8 +152,23 @@ class SshProcess:
         if self._listening is not None:
             await asyncio.wait([self._listening], timeout=_KILL_DEADLINE_S)
         if status == _SSH_FAILED:
-            return PeerUnreachable(f"ssh cannot log in to {self._peer}{self.quoted()}; {self._by_hand()}")
+            return PeerUnreachable(f"ssh cannot log in to {self._peer}{self._why_refused()}")
         return PeerError(f"{self._peer}: the remote endpoint could not be started (status {status}){self.quoted()}")
+
+    def _why_refused(self) -> str:
+        """Return why there is no login, and what to do."""
+        key = None if self._declined is None else self._declined.locked_key
+        if key is not None:
+            return f": the key {key} needs its passphrase; give it to an agent: {shlex.join(('ssh-add', key))}"
+        messages = self._stderr.decode(errors="replace").replace("\r", "")
+        if changed := _CHANGED_KEY.search(messages):
+            file = ["-f", found[1]] if (found := _OFFENDING.search(messages)) else []
+            forget = make_printable(shlex.join(["ssh-keygen", *file, "-R", changed[1]]))
+            last = self.last_lines(1)
+            return f": {last}: its key has changed; if it was set up anew, forget the old key: {forget}"
+        if _NO_KEY_TAKEN.search(messages):
+            return f"{self.quoted()}; allow a key of yours there, or name the right one; {self._by_hand()}"
+        return f"{self.quoted()}; {self._by_hand()}"
 
     def _by_hand(self) -> str:
         return f"try it by hand: {manual_login_command(self._peer)}"

@@ -13,17 +13,24 @@ import sys
 import threading
 import time
 from typing import Any, Final
+from urllib.parse import urlsplit
+
+from ...engine.model.errors import explain_os_error
 
 MARK: Final = "linkgauge-mesh"
 """The first word of each line that this program prints."""
 LOGGED_IN: Final = "login"
+PYTHON: Final = "python"
 VERSION: Final = "version"
 READY: Final = "ready"
 """Dask is imported; the address of the ssh connection follows, if it is known."""
 SERVES: Final = "serves"
 """The scheduler or worker runs; its address follows."""
+UNREACHED: Final = "unreached"
+"""The worker does not reach its scheduler; the reason follows."""
 _MAX_ORDER: Final = 1_000_000
 _END_S: Final = 5.0  # for Dask, to end in order
+_REACH_S: Final = 8.0  # a connection that a firewall drops; a lost segment is sent again after 1, 3 and 7 s
 _CONNECTION_PARTS: Final = 4
 
 
@@ -57,6 +64,9 @@ async def _serve(order: dict[str, Any], out: int) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     threading.Thread(target=_end_with_session, daemon=True).start()
     scheduler, options = order["scheduler"], order["options"]
+    if scheduler is not None and (reason := await why_unreached(scheduler)):
+        _say(out, UNREACHED, reason)
+        return
     server: Any = MeshScheduler(**options) if scheduler is None else MeshWorker(scheduler, **options)
     starting = asyncio.ensure_future(server)
     stopping = asyncio.ensure_future(stop.wait())
@@ -68,6 +78,25 @@ async def _serve(order: dict[str, Any], out: int) -> None:
             (asyncio.ensure_future(server.finished()), stopping), return_when=asyncio.FIRST_COMPLETED
         )
         await server.close()
+
+
+async def why_unreached(address: str) -> str | None:
+    """Return why no TCP connection from here gets to a process of Dask, and what to do; None if one does.
+
+    Dask itself would try for ever, without a word.
+    """
+    url = urlsplit(address)
+    try:
+        async with asyncio.timeout(_REACH_S):
+            _, writer = await asyncio.open_connection(url.hostname, url.port)
+        writer.close()
+    except TimeoutError:
+        reason = f"no answer in {_REACH_S:g} s"
+    except OSError as error:
+        reason = explain_os_error(error)
+    else:
+        return None
+    return f"{reason} from {url.netloc}; firewalls must let TCP from here to free ports of that host"
 
 
 def _end_with_session() -> None:

@@ -13,10 +13,12 @@ from typing import Any, Final
 from ... import __version__
 from ...engine.model.errors import PeerError, PeerUnreachable, make_printable
 from ...engine.model.peer import Peer, SshSettings
+from ...engine.ssh.bundle import MIN_PYTHON
+from ...engine.ssh.declined_questions import DeclinedQuestions
 from ...engine.ssh.login import login_command, query_ssh_config, serve_askpass
 from ...engine.ssh.ssh_process import SshProcess
 from ..plan import Host
-from .dask_process import LOGGED_IN, MARK, READY, SERVES, VERSION
+from .dask_process import LOGGED_IN, MARK, PYTHON, READY, SERVES, UNREACHED, VERSION
 
 LOGIN_DEADLINE_S: Final = 15.0
 IMPORT_DEADLINE_S: Final = 60.0
@@ -25,7 +27,17 @@ _SERVE_DEADLINE_S: Final = 60.0
 _END_S: Final = 6.0  # a second more than dask_process takes
 # An empty password, the answer of nobody, would count as a failed login there.
 _UNATTENDED: Final = ("-o", "PasswordAuthentication=no", "-o", "KbdInteractiveAuthentication=no")
-_PASSPHRASE: Final = re.compile(r"passphrase for (?:key )?'?([^':]+)", re.IGNORECASE)
+_PYTHON_VERSION: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){2}", re.ASCII)
+_CANNOT_IMPORT: Final = (
+    "{python} there cannot import linkgauge with Dask: {reason}; install linkgauge[mesh] there, or give the path "
+    "of a Python that has it with --remote-python"
+)
+_FAILED: Final = {
+    PYTHON: "{python} there cannot start: {reason}; give the path of another Python with --remote-python",
+    VERSION: _CANNOT_IMPORT,
+    READY: _CANNOT_IMPORT,
+    SERVES: "its Dask process did not start: {reason}",
+}
 _ADDRESS: Final = re.compile(r"tls://[0-9a-zA-Z.:%\[\]_-]{1,100}:[0-9]{1,5}", re.ASCII)
 
 
@@ -44,8 +56,8 @@ class HostLogin:
         self.host = host
         self._peer = Peer(name, ssh=SshSettings(user=user or None))
         self._python, self._logins = python, logins
-        self._ssh = SshProcess(self._peer, MARK)
-        self._questions: list[str] = []
+        self._declined = DeclinedQuestions()
+        self._ssh = SshProcess(self._peer, MARK, self._declined)
         self._is_serving = False
 
     async def open(self) -> str | None:
@@ -57,6 +69,7 @@ class HostLogin:
             await self._log_in()
         try:
             async with asyncio.timeout(IMPORT_DEADLINE_S):
+                self._check_python(await self._next(PYTHON))
                 version = await self._next(VERSION)
                 if version != __version__:
                     there = make_printable(version[:50])
@@ -65,32 +78,33 @@ class HostLogin:
         except TimeoutError as error:
             raise PeerError(f"{self._python} there did not load Dask within {IMPORT_DEADLINE_S:g} s") from error
 
+    def _check_python(self, version: str) -> None:
+        """Raise PeerError for a Python that is too old: it could not even import what says so."""
+        if not _PYTHON_VERSION.fullmatch(version):
+            raise PeerError("its answer cannot be understood")
+        if tuple(map(int, version.split("."))) < MIN_PYTHON:
+            oldest = ".".join(map(str, MIN_PYTHON))
+            raise PeerError(
+                f"{self._python} there is Python {version}; install {oldest} or newer with linkgauge[mesh], "
+                "and give its path with --remote-python"
+            )
+
     async def _log_in(self) -> None:
+        # A Python before 3.11 does not know -P: it tells its version without.
+        say = f'import sys; print("{MARK} {PYTHON} %d.%d.%d" % sys.version_info[:3])'
         check = f'import linkgauge; print("{MARK} {VERSION}", linkgauge.__version__, flush=True)'
         begin = f"from {__package__}.dask_process import main; main()"
-        command = f"echo {MARK} {LOGGED_IN}; exec {self._python} -P -c '{check}; {begin}'"
+        run = f"{self._python} -S -c '{say}' && exec {self._python} -P -c '{check}; {begin}'"
+        command = f"echo {MARK} {LOGGED_IN}; {run}"
         try:
-            async with serve_askpass(self._decline) as environment, asyncio.timeout(LOGIN_DEADLINE_S):
+            async with serve_askpass(self._declined.decline) as environment, asyncio.timeout(LOGIN_DEADLINE_S):
                 configuration = await query_ssh_config(self._peer)
                 words = login_command(self._peer, configuration, None, command, _UNATTENDED)
                 await self._ssh.start(words, environment)
                 if await self._ssh.next_line() is None:
-                    raise self._locked_key() or await self._ssh.why_ended()
+                    raise await self._ssh.why_ended()
         except TimeoutError as error:
             raise self._ssh.why_late() from error
-
-    async def _decline(self, question: str) -> None:
-        self._questions.append(question)
-
-    def _locked_key(self) -> PeerUnreachable | None:
-        """Return the error of a key whose passphrase ssh has asked for, if it has."""
-        keys = [make_printable(found[1]) for text in self._questions if (found := _PASSPHRASE.search(text))]
-        if not keys:
-            return None
-        return PeerUnreachable(
-            f"ssh cannot log in to {self._peer}: the key {keys[0]} needs its passphrase; "
-            f"give it to an agent: ssh-add {keys[0]}"
-        )
 
     async def _next(self, word: str) -> str:
         """Return what follows a word in the next line; raise PeerError if another comes, or none."""
@@ -98,12 +112,10 @@ class HostLogin:
         if line is None:
             await self._ssh.why_ended()  # waits for the last messages
             reason = self._ssh.last_lines(1) or "it printed nothing"
-            raise PeerError(
-                f"its Dask process did not start: {reason}"
-                if word == SERVES
-                else f"{self._python} there cannot import linkgauge with Dask: {reason}"
-            )
+            raise PeerError(_FAILED[word].format(python=self._python, reason=reason))
         found, _, rest = line.partition(" ")
+        if found == UNREACHED and word == SERVES:
+            raise PeerUnreachable(f"it does not reach Dask's scheduler: {make_printable(rest)}")
         if found != word:
             raise PeerError("its answer cannot be understood")
         return rest

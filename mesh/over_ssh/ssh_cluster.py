@@ -15,10 +15,11 @@ from typing import Any, Final, TypeVar, cast
 
 from ...engine.host.event_loop import await_shielded
 from ...engine.model.errors import ClusterError, PeerError, PeerUnreachable, PlanError, make_printable
-from ..cluster import WORKER_OPTIONS, Cluster, connect_cluster, import_dask, open_client
+from ..cluster import WORKER_OPTIONS, Cluster, TooFewHosts, connect_cluster, import_dask, open_client
 from ..events import CellFailure, FailureCode, HostLost
 from ..host_supervisor import together
 from ..plan import MIN_HOSTS, Host
+from .dask_process import why_unreached
 from .host_login import HostLogin
 
 _MOST_LOGINS: Final = 8
@@ -39,6 +40,8 @@ async def start_ssh_cluster(hosts: Sequence[Host], *, remote_python: str | None 
     there, by default at the path of this one. Raises ClusterError if fewer than two hosts are left.
     """
     async with start_processes(hosts, remote_python) as (scheduler, found, lost):
+        if reason := await why_unreached(scheduler):
+            raise ClusterError(f"this machine does not reach Dask's scheduler on {found[0].name}: {reason}")
         async with open_client(scheduler) as client:
             try:
                 await client.wait_for_workers(len(found), timeout=_WORKERS_DEADLINE_S)
@@ -142,7 +145,8 @@ async def _close(logins: Iterable[HostLogin], scheduler: HostLogin | None) -> No
 def _check_number(found: Sequence[Host], lost: Sequence[HostLost]) -> None:
     if len(found) < MIN_HOSTS:
         reasons = "; ".join(f"{each.host}: {each.failure.detail}" for each in lost[:5])
-        raise ClusterError(f"a mesh needs at least {MIN_HOSTS} hosts that ssh can start a worker on; {reasons}")
+        text = f"a mesh needs at least {MIN_HOSTS} hosts that ssh can start a worker on; {reasons}"
+        raise TooFewHosts(text, found, lost)
 
 
 def _lost(host: Host, code: FailureCode, text: str) -> HostLost:

@@ -2,32 +2,24 @@
 
 import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import linkgauge
 import pytest
 
-from .conftest import Sshd
-from .mesh_hosts import MeshHosts, StreamedCommand
+from .mesh_hosts import StreamedCommand
+from .mesh_ssh_hosts import SshHosts, open_ssh_hosts
 
 HOSTS = 4
 DEADLINE_S = 120.0  # a scheduler that does not answer is given up, another one starts
 OPTIONS = ("--remote-python", sys.executable, "--rate", "20M", "--preset", "none")
 
 
-@dataclass
-class SshHosts:
-    """Hosts with their servers, and the environment in which ssh knows them."""
-
-    hosts: MeshHosts
-    servers: dict[str, Sshd]
-    environment: dict[str, str]
+class MeasuringHosts(SshHosts):
+    """The same hosts, while a mesh measures them."""
 
     def measure(self, seconds: str) -> StreamedCommand:
         """Begin a mesh of all hosts."""
@@ -44,55 +36,17 @@ class SshHosts:
         }
         os.kill(max(started, key=lambda pid: started[pid]), number)
 
-    def check_that_nothing_is_left(self) -> None:
-        """Check each host for processes, and for files in its home and folder of temporary files."""
-        for server in self.servers.values():
-            server.wait_until_gone()
-            assert not [path for path in server.home.rglob("*") if path.is_file()]
-
 
 @pytest.fixture
-def ssh_hosts(tmp_path: Path) -> Iterator[SshHosts]:
+def ssh_hosts(tmp_path: Path) -> Iterator[MeasuringHosts]:
     """Give four hosts, each with a server."""
-    if not all(map(shutil.which, ("ssh-keygen", "unshare"))):
-        pytest.skip("ssh-keygen and unshare are needed (Debian: openssh-client, util-linux)")
-    hosts = MeshHosts(HOSTS)
-    folder = tmp_path / ".ssh"
-    given = {"LINKGAUGE_SSH_COMMAND": f"ssh -F {folder / 'config'}", "LINKGAUGE_DATA_DIR": str(tmp_path / "data")}
-    made = SshHosts(hosts, {}, {**os.environ, **given})
-    made.environment.pop("SSH_AUTH_SOCK", None)
-    try:
-        for name, entry in hosts.entries.items():
-            (tmp_path / name).mkdir()
-            made.servers[name] = server = Sshd(tmp_path / name)
-            for program in ("env", "uname"):
-                server.provide(program, shutil.which(program) or "")
-            server.start(
-                address=hosts.address(name),
-                within=lambda command, entry=entry: [*entry, *command],
-                PYTHONPATH=str(Path(linkgauge.__path__[0]).parent),
-            )
-        write_configuration(folder, made.servers)
-        yield made
-    finally:
-        for server in made.servers.values():
-            server.stop()
-        hosts.close()
-
-
-def write_configuration(folder: Path, servers: dict[str, Sshd]) -> None:
-    """Have ssh know the servers by the names of their hosts."""
-    folder.mkdir()
-    lines: list[str] = []
-    for name, server in servers.items():
-        lines += [f"Host {name}", f"HostName {server.address}", f"Port {server.port}", "User root"]
-        lines += [f"IdentityFile {server.folder / 'key'}", f"UserKnownHostsFile {server.folder / 'known_hosts'}"]
-    (folder / "config").write_text("\n".join([*lines, ""]))
+    with open_ssh_hosts(tmp_path, HOSTS) as made:
+        yield MeasuringHosts(made.hosts, made.servers, made.environment)
 
 
 @pytest.mark.every
 @pytest.mark.timeout(240)
-def test_a_mesh_over_ssh_has_every_cell_and_leaves_nothing_behind(ssh_hosts: SshHosts) -> None:
+def test_a_mesh_over_ssh_has_every_cell_and_leaves_nothing_behind(ssh_hosts: MeasuringHosts) -> None:
     """Its hosts have the names that ssh knows them by, and the addresses of their servers."""
     command = ssh_hosts.measure("0.5")
     document: dict[str, Any] = {}
@@ -110,7 +64,7 @@ def test_a_mesh_over_ssh_has_every_cell_and_leaves_nothing_behind(ssh_hosts: Ssh
 
 @pytest.mark.every
 @pytest.mark.timeout(240)
-def test_an_interrupted_mesh_over_ssh_leaves_nothing_behind(ssh_hosts: SshHosts) -> None:
+def test_an_interrupted_mesh_over_ssh_leaves_nothing_behind(ssh_hosts: MeasuringHosts) -> None:
     """Ctrl-C comes while its second round is measured."""
     command = ssh_hosts.measure("2")
     while (line := command.line()) is not None:
@@ -125,7 +79,7 @@ def test_an_interrupted_mesh_over_ssh_leaves_nothing_behind(ssh_hosts: SshHosts)
 
 @pytest.mark.every
 @pytest.mark.timeout(240)
-def test_a_killed_mesh_over_ssh_leaves_nothing_behind(ssh_hosts: SshHosts) -> None:
+def test_a_killed_mesh_over_ssh_leaves_nothing_behind(ssh_hosts: MeasuringHosts) -> None:
     """Its command cannot end anything there: what it has started ends with its ssh sessions."""
     command = ssh_hosts.measure("2")
     while (line := command.line()) is not None:
@@ -140,7 +94,7 @@ def test_a_killed_mesh_over_ssh_leaves_nothing_behind(ssh_hosts: SshHosts) -> No
 @pytest.mark.every
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_mesh_goes_on_where_its_scheduler_is_ended(ssh_hosts: SshHosts, number: signal.Signals) -> None:
+def test_a_mesh_goes_on_where_its_scheduler_is_ended(ssh_hosts: MeasuringHosts, number: signal.Signals) -> None:
     """It measures every cell, those of the scheduler's host too. One that is asked to end says goodbye to all."""
     command = ssh_hosts.measure("1")
     document: dict[str, Any] = {}
@@ -159,7 +113,7 @@ def test_a_mesh_goes_on_where_its_scheduler_is_ended(ssh_hosts: SshHosts, number
 
 @pytest.mark.every
 @pytest.mark.timeout(300)
-def test_a_scheduler_whose_host_loses_its_network_costs_that_hosts_cells_alone(ssh_hosts: SshHosts) -> None:
+def test_a_scheduler_whose_host_loses_its_network_costs_that_hosts_cells_alone(ssh_hosts: MeasuringHosts) -> None:
     """The first host has the scheduler. Nothing tells the others that it has gone: they wait until a deadline."""
     command = ssh_hosts.measure("1")
     first = next(iter(ssh_hosts.servers))

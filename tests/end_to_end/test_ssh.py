@@ -95,6 +95,18 @@ def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, ss
     )
 
 
+def test_a_locked_key_that_nobody_can_unlock_is_named_with_the_remedy(linkgauge: Any, sshd: Any) -> None:
+    """Without a terminal ssh only says that its login was refused."""
+    sshd.start()
+    sshd.make_key("locked", "open sesame")
+    (sshd.folder / "authorized_keys").write_text((sshd.folder / "locked.pub").read_text())
+    linkgauge.environment |= {"LINKGAUGE_SSH_COMMAND": sshd.command("locked")}
+    linkgauge.environment.pop("SSH_ASKPASS", None)
+    answer = linkgauge.in_process("run", sshd.peer, *SHORT, start_new_session=True)
+    key = sshd.folder / "locked"
+    assert_not_run(answer, f"the key {key} needs its passphrase; give it to an agent: ssh-add {key}")
+
+
 def test_a_denied_login_shows_the_message_of_ssh(linkgauge: Any, sshd: Any) -> None:
     """And how a person tries the same."""
     sshd.start()

@@ -205,7 +205,7 @@ async def test_hosts_that_do_not_meet_fail_without_being_lost(
     """Their workers answer, so the path between them is at fault; the second run is not tried."""
     async with cluster_of(dask, "db-1", "db-2") as cluster, open_mesh(plan_of(cluster), cluster) as mesh:
         for name in ("db-1", "db-2"):  # where nobody listens
-            mesh._supervisor._ports[name] = 1
+            mesh._supervisor.ports[name] = 1
         events = await read(mesh)
     assert of(HostLost, events) == []
     assert [each.failure.code for each in of(CellEnded, events)] == [FailureCode.UNREACHABLE] * 2

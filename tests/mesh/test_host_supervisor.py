@@ -239,7 +239,7 @@ async def test_a_pair_that_does_not_get_both_interfaces_gives_back_the_first(
     cluster.answers["db-1", "await_hold"] = True
     cluster.answers["db-2", "await_hold"] = HostSilent("silent")
     cluster.answers["db-3", "await_hold"] = True
-    hosts._addresses["db-4"] = "127.0.0.14"
+    hosts.addresses["db-4"] = "127.0.0.14"
     async with hosts.holding([pair, other], wait_s=30, hold_s=30) as failures:
         assert failures == {other: CellFailure(FailureCode.NO_ANSWER, "silent", "db-2")}
         assert list(cluster.futures) == ["db-1", "db-2", "db-3"]

@@ -79,13 +79,22 @@ def test_a_test_has_enough_samples_for_a_confidence_interval(seconds: float, sam
     assert duration_ns // cell_interval_ns(duration_ns) == samples
 
 
-@pytest.mark.parametrize(("count", "mode", "seconds"), [(8, "rounds", 58), (7, "all", 58), (8, "isolated", 226)])
+@pytest.mark.parametrize(("count", "mode", "seconds"), [(8, "rounds", 72), (7, "all", 72), (8, "isolated", 226)])
 def test_the_time_of_a_mesh_grows_with_its_hosts_and_of_an_isolated_one_with_its_pairs(
     count: int, mode: str, seconds: int
 ) -> None:
-    """Two tests in a round, each a second longer than its duration; then the end."""
+    """Two tests in a round, each a second longer than its duration; a quarter for second tests; then the end."""
     plan = MeshPlan("mesh-1", hosts(*map(str, range(count))), BASE, MeshMode(mode))
     assert estimate_ns(plan, len(plan.cells), SECOND_NS) == seconds * SECOND_NS
+
+
+@pytest.mark.parametrize("rechecks", [0, 9, 15])
+def test_the_announced_time_is_right_within_a_third_whatever_is_measured_again(rechecks: int) -> None:
+    """Ten hosts have 18 turns. How many cells are slow is known only later; then it counts as it is."""
+    plan = MeshPlan("mesh-1", hosts(*"abcdefghij"), BASE)
+    took_ns = estimate_ns(plan, len(plan.cells), SECOND_NS, rechecks)
+    assert took_ns == (18 * 4 + rechecks * 4 + 2) * SECOND_NS
+    assert abs(estimate_ns(plan, len(plan.cells), SECOND_NS) - took_ns) <= took_ns / 3
 
 
 def test_the_overhead_of_a_test_follows_from_the_turns_so_far() -> None:

@@ -13,7 +13,7 @@ import click
 
 from ... import __version__
 from ...engine.host.debug_log import LOG_VARIABLE, configure_debug_log, debug_log_problem
-from ...engine.model.errors import LinkgaugeError, PlanError
+from ...engine.model.errors import LinkgaugeError, PlanError, explain_resource_error
 from ..words.redaction import REDACTION
 from .click_extension.command_groups import AppGroup, LateCommands
 from .click_extension.command_help import option_names
@@ -33,8 +33,9 @@ is installed there), or loopback (a built-in endpoint on this machine). A PRESET
 
 Common options have defaults of yours in settings.toml and in variables: linkgauge settings shows them.
 
-Exit status: 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or
-broke off; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a signal are saved."""
+Exit status: 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, broke
+off, or passed but an output is not whole; 128 + N ended by signal N, such as 130 after Ctrl-C. Results up to a
+signal are saved."""
 
 
 def _print_version(context: click.Context, _parameter: click.Parameter, is_requested: bool) -> None:
@@ -129,6 +130,7 @@ def _carry_out(arguments: Sequence[str]) -> int:
         discard_stdout()
         return 0
     except OSError as error:
-        print_stderr(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+        where = f"{error.filename}: " if error.filename else ""
+        print_stderr(f"{where}{explain_resource_error(error)}")
         return LinkgaugeError.exit_status
     return status if isinstance(status, int) else 0

@@ -59,6 +59,7 @@ class _Background:
 
     def __init__(self) -> None:
         self.is_on = False
+        self.is_unwritten = False
         self.signal_number: int | None = None
         self.signal_time = 0.0
 
@@ -84,6 +85,27 @@ def write_in_background() -> None:
     keep_warnings_in_background()
 
 
+def note_unwritten(text: str | None = None) -> None:
+    """Note that an output that was asked for is not whole, and print why; without a text that was done before.
+
+    The command goes on: its other outputs may be fine.
+    """
+    if text is not None:
+        print_stderr(text)
+    _background.is_unwritten = True
+
+
+@contextlib.contextmanager
+def noted_if_unwritten(path: Path) -> Generator[None]:
+    """Note that a file could not be written, and why, if writing it fails in this context."""
+    try:
+        yield
+    except OSError as error:
+        note_unwritten(f"cannot write {path}: {explain_os_error(error)}")
+    except RunLogError as error:  # of a page
+        note_unwritten(str(error))
+
+
 def note_signal(number: int) -> None:
     """Note that a signal ends the command: `finish_output` then waits only a moment."""
     if _background.signal_number is None:
@@ -94,7 +116,8 @@ def finish_output(status: int, *, must_deliver: bool = True) -> int:
     """Wait for the readers of what threads write; return the exit status. Without threads return `status`.
 
     A result waits until its reader has it or a signal comes. Messages on stderr wait for a user at a terminal,
-    and a moment for anything else. A result that could not be written is an error.
+    and a moment for anything else. If an output that was asked for is not whole, on stdout or in a file, the status
+    of a good result is that of an OutputError. Every other status says more, and stays.
 
     Args:
         status: the exit status of the command.
@@ -104,16 +127,18 @@ def finish_output(status: int, *, must_deliver: bool = True) -> int:
     if problem is not None:
         print_stderr(problem)
     try:
-        return _finish(status, must_deliver=must_deliver) if _background.is_on else status
+        if _background.is_on:
+            status = _finish(status, must_deliver=must_deliver)
+        return OutputError.exit_status if status == 0 and _background.is_unwritten else status
     finally:
-        _background.is_on, _background.signal_number = False, None
+        _background.is_on, _background.signal_number, _background.is_unwritten = False, None, False
 
 
 def _finish(status: int, *, must_deliver: bool) -> int:
     with _noted_signals():
         _wait_for_readers()
         undelivered = any(writer.has_results for writer in all_writers() if writer is not _message_writer())
-        status = max(status, _report_failures())
+        _report_failures()
         _wait_for_readers()
     if undelivered and must_deliver and _background.signal_number is not None:
         return 128 + _background.signal_number
@@ -164,9 +189,8 @@ def _wait_for_readers() -> None:
         waiting[0].flush(_FLUSH_S)
 
 
-def _report_failures() -> int:
-    """Print why a result could not be written; return the exit status that follows from it."""
-    status = 0
+def _report_failures() -> None:
+    """Print why a result could not be written, and note it."""
     messages = _message_writer()
     for writer in all_writers():
         error = writer.error
@@ -176,9 +200,7 @@ def _report_failures() -> int:
         if isinstance(error, BrokenPipeError):
             print_stderr(f"{writer.name}: its reader closed it before it had everything")
         else:
-            print_stderr(f"cannot write to {writer.name}: {explain_os_error(error)}")
-            status = OutputError.exit_status
-    return status
+            note_unwritten(f"cannot write to {writer.name}: {explain_os_error(error)}")
 
 
 def _encode(stream: TextIO, text: str) -> bytes:
@@ -294,15 +316,13 @@ def check_output_file(field: str, path: Path | None, *, force: bool) -> None:
 
 
 def write_csv_file(path: Path, rows: Iterable[Sequence[str]]) -> None:
-    """Write rows to a CSV file, as RFC 4180 has them, and say so. Raises RunLogError."""
+    """Write rows to a CSV file, as RFC 4180 has them, and say so, or why they could not be written."""
     import csv
 
-    try:
+    with noted_if_unwritten(path):
         with path.open("w", encoding="utf-8", newline="") as stream:
             csv.writer(stream, lineterminator="\r\n").writerows([map(REDACTION.text, row) for row in rows])
-    except OSError as error:
-        raise RunLogError(f"cannot write {path}: {explain_os_error(error)}") from error
-    print_stderr(f"rows written to {path}")
+        print_stderr(f"rows written to {path}")
 
 
 def emit_rich(*parts: "RenderableType", is_wide: bool = False) -> None:

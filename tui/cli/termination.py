@@ -1,7 +1,8 @@
 """The end of a command: its exit status, and SIGINT, SIGTERM and SIGHUP in the event loop.
 
 Exit status 0 PASS, or no expected rate; 1 SHORT or FAIL; 2 wrong command line; 3 the test could not run, or broke
-off; 128 + N ended by signal N, as shells count: 130 after Ctrl-C.
+off; 128 + N ended by signal N, as shells count: 130 after Ctrl-C. `output.finish_output` makes 3 of 0 if an output
+that was asked for is not whole.
 """
 
 import asyncio

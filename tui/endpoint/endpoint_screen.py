@@ -107,7 +107,7 @@ class EndpointScreen(ActionScreen):
     def _start_timer(self) -> None:
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_interval(1 / self._preferences.refresh_hz, self.paint)
+        self._timer = self.set_interval(self._preferences.frame_s, self.paint)
 
     def paint(self) -> None:
         """Poll the endpoint, and pass every widget its values."""

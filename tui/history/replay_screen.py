@@ -77,7 +77,7 @@ class ReplayScreen(InstrumentScreen):
                 self._show(replay, await to_thread(self._snapshot, replay))
                 waits_for_key = self.playback.is_paused or replay.is_over
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(None if waits_for_key else 1 / preferences_of(self).refresh_hz):
+                    async with asyncio.timeout(None if waits_for_key else preferences_of(self).frame_s):
                         await self._moved.wait()
         except LinkgaugeError as error:
             self.query_one("#plan", Static).update(Content.styled("✗ cannot replay this run", "bold $text-error"))

@@ -119,7 +119,7 @@ def cell_json(figure: CellFigure, limits: AcceptanceLimits) -> dict[str, Any]:
         "isolated_rise_ms": _ms(figure.isolated_rise_ns),
         "beyond": list(figure.check(limits).broken),
         "why": figure.why,
-        "failure": _failure_json(figure.failure),
+        "failure": failure_json(figure.failure),
         "counted": None if figure.value is None else "isolated" if figure.is_isolated else "first",
     }
 
@@ -134,7 +134,7 @@ def finding_json(finding: MeshFinding) -> dict[str, Any]:
         "lost_percent": round_known(finding.lost_percent),
         "cells": [list(cell) for cell in finding.cells],
         "why": finding.why,
-        "failure": _failure_json(finding.failure),
+        "failure": failure_json(finding.failure),
         "limit": finding.limit,
         "words": finding_words(finding),
     }
@@ -157,7 +157,7 @@ def stream_lines(event: MeshEvent, figure: CellFigure | None, limits: Acceptance
     """Yield the lines of a stream for an event of a mesh between its first and its last one."""
     match event:
         case HostLost(host, failure):
-            yield {"type": "mesh_host_lost", "host": host, "failure": _failure_json(failure)}
+            yield {"type": "mesh_host_lost", "host": host, "failure": failure_json(failure)}
         case RoundBegan(number, rounds):
             yield {"type": "mesh_round", "number": number, "rounds": rounds}
         case CellEnded() if figure is not None:
@@ -199,7 +199,8 @@ def _in_order(matrix: MeshMatrix) -> Iterator[CellFigure]:
         yield matrix.figures[cell]
 
 
-def _failure_json(failure: CellFailure | None) -> dict[str, Any] | None:
+def failure_json(failure: CellFailure | None) -> dict[str, Any] | None:
+    """Return why a cell or a host has no result; None if it has one."""
     if failure is None:
         return None
     return {"code": failure.code.value, "detail": failure.detail, "host": failure.host}

@@ -226,7 +226,7 @@ class MeshScreen(ProgressScreen):
     def draw(self) -> None:
         """Draw everything from the events so far."""
         if self._session is not None and self._mesh.is_running:
-            self._mesh.findings = tuple(self._session.findings)
+            self._mesh.findings, self._mesh.rechecks = tuple(self._session.findings), self._session.rechecks
         self._arrange(self.size.width, self.size.height)
         self.query_one(HeatMap).show_mesh(self._mesh.map())
         self._show_progress()

@@ -161,7 +161,7 @@ class MeshSession:
         self._hosts = spec.plan.hosts
         self._clock, self._next_reading = clock, 0.0
         self._is_stopping = False
-        self._findings: tuple[MeshFinding, ...] | None = None
+        self._reading: tuple[tuple[MeshFinding, ...], int] | None = None
         self._updates = self._run()
 
     @property
@@ -176,13 +176,22 @@ class MeshSession:
 
         With so many hosts that the search takes long, they are as of an earlier round; at the end, of all.
         """
-        if self._findings is None:
-            began = self._clock()
-            self._findings = find_faults(self.matrix)
+        return self._read()[0]
+
+    @property
+    def rechecks(self) -> int:
+        """How many cells would be measured again, alone, by these findings."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[tuple[MeshFinding, ...], int]:
+        if self._reading is None:
+            began, matrix = self._clock(), self.matrix
+            rechecks = len(cells_to_recheck(matrix)) if self.spec.has_rechecks_left else 0
+            self._reading = find_faults(matrix), rechecks
             took_s = self._clock() - began
             if took_s > _SHORT_READING_S:
                 self._next_reading = self._clock() + took_s / _READING_SHARE
-        return self._findings
+        return self._reading
 
     @property
     def notices(self) -> Sequence[str]:
@@ -217,7 +226,7 @@ class MeshSession:
                 self.spec = replace(self.spec, has_rechecks_left=self._lacks_any(cells))
             except ClusterError as error:  # every cell already has a result
                 ended = replace(ended, detail=f"slow cells were not measured again: {error}")
-        self._findings = None
+        self._reading = None
         yield MeshUpdate(ended)
 
     def _lacks_any(self, cells: Sequence[Cell]) -> bool:
@@ -229,10 +238,10 @@ class MeshSession:
         match event:
             case MeshBegan(plan):
                 self._hosts = _joined(self.spec.plan.hosts, plan.hosts)
-                self._findings = None
+                self._reading = None
             case RoundBegan():
                 if self._clock() >= self._next_reading:
-                    self._findings = None
+                    self._reading = None
             case HostLost(host, failure):
                 for cell in cells_of_host(host, self._hosts):
                     self._figures.setdefault(cell, CellFigure(cell, failure=failure))

@@ -104,6 +104,7 @@ class MeshState:
     figures: dict[Cell, CellFigure] = field(default_factory=dict[Cell, CellFigure])
     limits: AcceptanceLimits = NO_LIMITS
     findings: tuple[MeshFinding, ...] = ()
+    rechecks: int = 0
     lost: dict[str, HostLost] = field(default_factory=dict[str, HostLost])
     problem: str | None = None
     is_running: bool = False
@@ -250,7 +251,7 @@ class MeshState:
         plan, overhead_ns = self._began.plan, self._began.overhead_ns
         if self._now.ended and self._now.began_ns is not None:
             overhead_ns = mean_overhead_ns(plan, self._now.ended, self.clock() - self._now.began_ns)
-        return estimate_ns(plan, cells_left, overhead_ns)
+        return estimate_ns(plan, cells_left, overhead_ns, self.rechecks if self._now.ended else None)
 
 
 def _median(percents: Sequence[float | None]) -> tuple[float | None, int]:

@@ -29,6 +29,11 @@ class Preferences:
     colours: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The table `theme` of the file: the base and the colours of the user's own theme."""
 
+    @property
+    def frame_s(self) -> float:
+        """The time of a frame in seconds."""
+        return 1 / self.refresh_hz
+
 
 def read_preferences(folder: Path) -> Preferences:
     """Return the preferences that hold. Raises UsageError for a file with a mistake."""

@@ -163,6 +163,7 @@ class RunSession:
         self._is_precise = False
         self._run_log = log
         self._writer = writer
+        self.has_all_rows = True
         self._stopped: RunEnd | None = None
         self._notices = list(spec.record.notices)
 
@@ -283,6 +284,7 @@ class RunSession:
         except RunLogError as error:
             _log.debug("run %s: no more CSV: %s", self.run_id, error)
             self._writer = None
+            self.has_all_rows = isinstance(error.__cause__, BrokenPipeError)  # its reader has all that it wants
             self._notices.append(f"{error}; `linkgauge runs export {self.run_id}` writes all rows")
 
 

@@ -83,7 +83,7 @@ async def test_ssh_does_not_get_keys_and_passwords(
     seen = (tmp_path / "seen").read_text(encoding="utf-8")
     assert "a-secret-of-this-test" not in seen
     assert seen.count("MINE=of-mine") == 2
-    assert ("SSH_ASKPASS=" in seen) is is_prompted
+    assert ("SSH_ASKPASS_REQUIRE=force" in seen) is is_prompted
 
 
 @pytest.mark.parametrize("key", ["proxyjump", "proxycommand"])

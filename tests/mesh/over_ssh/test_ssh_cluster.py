@@ -93,7 +93,7 @@ async def test_a_mesh_runs_on_hosts_that_ssh_reaches_and_leaves_nothing_there(ss
 async def test_hosts_without_linkgauge_are_named_with_the_reason(sshd: Sshd) -> None:
     """Here the interpreter does not exist there."""
     hosts = (Host("db-1"), Host("db-2"))
-    with pytest.raises(ClusterError, match=r"db-1: /no/python there cannot import linkgauge with Dask: .*found"):
+    with pytest.raises(ClusterError, match=r"db-1: /no/python there cannot start: .*found"):
         async with start_ssh_cluster(hosts, remote_python="/no/python"):
             pass
     sshd.wait_until_gone()
@@ -255,8 +255,12 @@ HOSTILE = {
         "print too much",
     ),
     "db-version": (
-        "echo linkgauge-mesh login; echo linkgauge-mesh version 0.0.1; exec sleep 60",
+        "echo linkgauge-mesh login; echo linkgauge-mesh python 3.11.0; echo linkgauge-mesh version 0.0.1; exec sleep 60",
         "it has linkgauge 0.0.1; install",
+    ),
+    "db-python": (
+        "echo linkgauge-mesh login; echo linkgauge-mesh python 3.9.2; exec sleep 60",
+        "is Python 3.9.2; install 3.11",
     ),
     "db-nonsense": (
         r"echo linkgauge-mesh login; printf 'linkgauge-mesh \033[31m\n'; exec sleep 60",

@@ -99,8 +99,8 @@ def test_the_time_left_follows_from_the_plan_then_from_the_cells_so_far() -> Non
     clock = Clock()
     state = began(clock=clock)
     assert (
-        state.progress().left_ns == 26 * SECOND_NS
-    )  # 6 times two cells at once, of 3 s and a second more; the end
+        state.progress().left_ns == 32 * SECOND_NS
+    )  # 6 times two cells at once, of 3 s and a second more; a quarter for second tests; the end
     state.handle_event(CellBegan(A_TO_B))
     clock.now_ns = 5 * SECOND_NS
     state.handle_event(CellEnded(A_TO_B, "db-01"), figure(A_TO_B))

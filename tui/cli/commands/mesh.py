@@ -10,7 +10,7 @@ from ....engine.model.plan import Plan, Settings
 from ....engine.model.workload import Workload
 from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...words import parsing
-from ..click_extension.option_fields import argument, group, option
+from ..click_extension.option_fields import argument, flag, group, option
 from ..latency_options import LimitOptions
 from ..options import LinkOptions, SeriesOutputOptions, headless_flag
 from ..output import keep_log_off_screen, print_stderr
@@ -256,6 +256,11 @@ class MeshCommandOptions:
 
     hosts: tuple[str, ...] = argument("[HOST ...]", "Hosts that ssh reaches, as it names them.", default=())
     source: HostOptions = group(HostOptions)
+    check: bool = flag(
+        _HOSTS,
+        "Try ssh, Python, versions and ports of all hosts, without a test.",
+        brief="Try ssh, Python, versions and ports, without a test.",
+    )
     mesh: MeshOptions = group(MeshOptions)
     output: SeriesOutputOptions = group(SeriesOutputOptions)
     headless: bool = headless_flag()
@@ -266,13 +271,16 @@ def mesh(options: MeshCommandOptions) -> int:
 
     The hosts measure each other; this machine only coordinates, by Dask: pip install 'linkgauge[mesh]' here and
     there. Rounds of disjoint pairs keep each host at one test at a time, so that N hosts take about 8 s x N. Slow
-    pairs are measured again alone. Ctrl-C saves the results so far; --resume continues.
+    pairs are measured again alone. Ctrl-C saves the results so far; --resume continues. --check only tries whether
+    all hosts can be used.
     """
     from ....presets.auto_select import AUTO
     from ...session.user_presets import load_presets
     from ..runners.mesh_runner import MeshJob, is_over, run_mesh
 
     source, output, measured, hosts = options.source, options.output, options.mesh, options.hosts
+    if options.check and (output.csv is not None or output.report is not None):
+        raise UsageError("--check has no rows and no page; leave out --csv and --report, or --check")
     outputs, catalog, is_resumed = output.to_outputs(), load_presets(print_stderr), source.resume is not None
     if source.local is not None and measured.preset in {None, AUTO}:
         measured = replace(measured, preset=_LAB_PRESET)
@@ -281,12 +289,18 @@ def mesh(options: MeshCommandOptions) -> int:
     else:
         spec = measured.to_spec(catalog, source.read(hosts), source)
     require_extra("a mesh needs Dask", "mesh", "distributed", "cryptography")
-    if spec.emulated is not None and source.scheduler is None and not (is_resumed and is_over(spec)):
+    is_measured = is_resumed and not options.check and is_over(spec)
+    if spec.emulated is not None and source.scheduler is None and not is_measured:
         from ..runners.local_mesh import run_local_mesh
 
         headless = ["--headless"] if options.headless else []
-        further = [*source.arguments, *measured.arguments, *output.arguments, *headless]
+        checked = ["--check"] if options.check else []
+        further = [*source.arguments, *measured.arguments, *output.arguments, *headless, *checked]
         return run_local_mesh(catalog, spec.emulated, measured.preset or _NO_PRESET, further)
+    if options.check:
+        from ..runners.mesh_checker import run_mesh_check
+
+        return run_mesh_check(spec, outputs)
     is_for_others = outputs.is_for_programs or outputs.csv or outputs.report
     is_screen = not (options.headless or is_for_others) and has_screen()
     if is_screen:

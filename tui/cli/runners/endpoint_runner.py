@@ -23,6 +23,7 @@ from ....engine.far.listener import CLIENT_INTERFACE, notify_systemd
 from ....engine.far.status import LogEntry, LogValue
 from ....engine.host.debug_log import configure_debug_log
 from ....engine.host.event_loop import run
+from ....engine.host.shortage import told_in_one_line
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.limits import limit_rules
 from ...endpoint.endpoint_log import log_text
@@ -254,4 +255,5 @@ def _serve_and_explain(config: EndpointConfig) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(EndpointConfig.from_json(sys.argv[1])))
+    with told_in_one_line():
+        sys.exit(serve(EndpointConfig.from_json(sys.argv[1])))

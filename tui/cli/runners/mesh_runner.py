@@ -37,6 +37,7 @@ from ..output import (
     emit_json,
     emit_json_line,
     emit_rich,
+    noted_if_unwritten,
     print_stderr,
     terminal_width,
     write_csv_file,
@@ -203,7 +204,9 @@ class _Progress:
         if not 0 < self._done < self._cells:
             return ""
         overhead_ns = mean_overhead_ns(self._plan, self._done, time.monotonic_ns() - self._started_ns)
-        return f", about {numbers.rough_time(estimate_ns(self._plan, self._cells - self._done, overhead_ns))} left"
+        rechecks = self.session.rechecks if self.session is not None else None
+        left_ns = estimate_ns(self._plan, self._cells - self._done, overhead_ns, rechecks)
+        return f", about {numbers.rough_time(left_ns)} left"
 
 
 def _is_news(failure: CellFailure | None) -> bool:
@@ -232,5 +235,6 @@ def _write_result(job: MeshJob, result: MeshResult) -> None:
     if job.outputs.report is not None:
         from ...report.mesh_page import write_mesh_report
 
-        write_mesh_report(job.outputs.report, result.spec, matrix, findings, result.comparison)
-        print_stderr(f"report written to {job.outputs.report}")
+        with noted_if_unwritten(job.outputs.report):
+            write_mesh_report(job.outputs.report, result.spec, matrix, findings, result.comparison)
+            print_stderr(f"report written to {job.outputs.report}")

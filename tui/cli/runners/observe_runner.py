@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Callable, Generator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ....observe.observer import observe
 from ....observe.request import ObserveRequest
 from ....presets.catalog import Catalog
 from ...words.redaction import REDACTION
-from ..output import emit_json, emit_json_line, emit_rich, print_stderr, write_in_background
+from ..output import emit_json, emit_json_line, emit_rich, noted_if_unwritten, print_stderr, write_in_background
 from ..termination import PASS, SHORT, RunStopper, signal_exit_status
 from .recording import error_lines
 
@@ -97,15 +97,27 @@ def _csv_rows(path: Path | None) -> Generator[Callable[[Observation], None]]:
         yield lambda _observation: None
         return
     try:
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\r\n")
-            writer.writerow(CSV_COLUMNS)
-
-            def write(observation: Observation) -> None:
-                rows = (csv_row(observation, each) for each in observation.connections)
-                writer.writerows([map(REDACTION.text, row) for row in rows])
-                stream.flush()
-
-            yield write
-    except OSError as error:
+        stream = path.open("w", encoding="utf-8", newline="")
+        writer = csv.writer(stream, lineterminator="\r\n")
+        writer.writerow(CSV_COLUMNS)
+        stream.flush()
+    except OSError as error:  # before anything is observed
         raise OutputError(f"cannot write {path}: {explain_os_error(error)}") from error
+    is_whole = True
+
+    def write(observation: Observation) -> None:
+        nonlocal is_whole
+        if not is_whole:
+            return
+        is_whole = False
+        with noted_if_unwritten(path):
+            rows = (csv_row(observation, each) for each in observation.connections)
+            writer.writerows([map(REDACTION.text, row) for row in rows])
+            stream.flush()
+            is_whole = True
+
+    try:
+        yield write
+    finally:
+        with suppress(OSError):  # it repeats a flush that has failed
+            stream.close()

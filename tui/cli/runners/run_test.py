@@ -35,6 +35,7 @@ from ..output import (
     emit_json_line,
     emit_line,
     emit_rich,
+    note_unwritten,
     print_stderr,
     write_in_background,
 )
@@ -62,6 +63,11 @@ class _Progress:
         return None if self.session is None else self.session.outcome
 
     @property
+    def has_all_rows(self) -> bool:
+        """Whether the CSV file, if there is one, has all rows."""
+        return all(each.has_all_rows for each in (self.session, self.second) if each is not None)
+
+    @property
     def run_ids(self) -> list[str]:
         """The runs that are in the run log."""
         return [
@@ -81,6 +87,8 @@ def run_test(test: RunSpec) -> int:
     stopper = RunStopper(partial(_explain_signal, is_endless=not test.plan.has_end))
     with open_recording(printed=progress.printed) as log, error_lines(as_json_stream=as_json_stream):
         run(_carry_out(test, log, progress, stopper))
+    if not progress.has_all_rows:
+        note_unwritten()  # a notice has said why
     outcome, signal_number = progress.outcome, stopper.first
     if outcome is None:
         return end_unmeasured(signal_number, as_json_stream=as_json_stream)

@@ -25,6 +25,7 @@ from ..output import (
     emit_json,
     emit_json_line,
     emit_rich,
+    noted_if_unwritten,
     print_stderr,
     write_csv_file,
     write_in_background,
@@ -180,5 +181,6 @@ def _write_result(outputs: Outputs, progress: _Progress) -> None:
     if outputs.report is not None and cells:
         from ...report.sweep_page import write_sweep_report
 
-        write_sweep_report(outputs.report, sweep, cells, failures)
-        print_stderr(f"report written to {outputs.report}")
+        with noted_if_unwritten(outputs.report):
+            write_sweep_report(outputs.report, sweep, cells, failures)
+            print_stderr(f"report written to {outputs.report}")

@@ -37,6 +37,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from ....engine.host.background_writer import write_all
+from ....engine.host.shortage import require_threads
 
 # A gap between two runs is written again if that takes no more bytes than to move over it with `ESC [ 100 G`.
 _LONGEST_GAP: Final = 6
@@ -50,6 +51,7 @@ _FLAGS: Final = (
 _MOST_PIECES_WAITING: Final = 3
 _RETRY_S: Final = 0.1
 _CLOSE_S: Final = 10.0  # for a slow line to take the last pieces, which restore the terminal
+_DRIVER_THREADS: Final = 3  # it reads, writes, and one more resolves names
 _SIGNAL_CLOSE_S: Final = 0.5
 
 
@@ -349,6 +351,11 @@ class DiffApp(App[None]):
         self.is_ended_by_signal = False  # if so, the terminal has only a moment to take the last pieces
         self._diff = ScreenDiff(self.console._color_system)  # noqa: SLF001
         self._is_retry_set = False
+
+    async def run_async(self, **options: Any) -> None:
+        """Run as Textual does. Raises RuntimeError if no threads are left: its driver would leave the screen so."""
+        require_threads(_DRIVER_THREADS)
+        await super().run_async(**options)
 
     def on_mount(self) -> None:
         """Draw the whole screen when the app resumes: another program has used the terminal."""

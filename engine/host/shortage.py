@@ -1,0 +1,57 @@
+"""A lack of memory, threads or processes: how Python words it, and the one line that a user gets.
+
+Small on purpose, and imported first: there may be no memory for more.
+"""
+
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+# Made now: later there may be no memory for it.
+_LINE = b"linkgauge: out of memory, threads or processes: raise ulimit -d, -v, -u, or the limits of the service\n"
+_STATUS = 3  # as of any test that could not run
+_SIGNS = (
+    "can't start new thread",
+    "cannot allocate memory",
+    "failed to map segment",
+    "error return without exception set",
+    "lost sys.stderr",  # of a print during such a lack
+)
+
+
+@contextmanager
+def told_in_one_line() -> Generator[None]:
+    """End this process with one line, and no traceback, if what the context does fails for such a lack."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_shortage(error):
+            raise
+        os.write(2, _LINE)
+    else:
+        return
+    raise SystemExit(_STATUS)
+
+
+def require_threads(count: int) -> None:
+    """Raise RuntimeError unless this user may have so many more threads now: a library may not expect it later."""
+    end = threading.Event()
+    threads: list[threading.Thread] = []
+    try:
+        for _ in range(count):
+            thread = threading.Thread(target=end.wait)
+            thread.start()
+            threads.append(thread)
+    finally:
+        end.set()
+        for thread in threads:
+            thread.join()
+
+
+def _is_shortage(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in _SIGNS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
