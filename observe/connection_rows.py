@@ -5,6 +5,7 @@ from typing import Final
 
 from ..engine.host.sockets.socket_message import ConnectionReading, SocketAddress, SocketMessage
 from ..engine.host.sockets.socket_owners import read_user_name
+from ..engine.host.sockets.socket_table import Movement
 from ..engine.model.host_info import HostInfo, NicInfo
 from ..engine.model.plan import SECOND_NS, Direction
 from ..engine.results.sums.sample_sum import SampleSum
@@ -15,7 +16,6 @@ from .connection_track import ConnectionTrack
 from .expected_rates import ExpectedRates, ip_version_of
 from .judgement import Circumstances, Judgement, judge
 from .observation import ConnectionKey, InterfaceRates, ObservedConnection, Owner, Status
-from .socket_table import Movement
 
 _STALLED_NS: Final = SECOND_NS
 _STALLED_TRIPS: Final = 4

@@ -23,6 +23,7 @@ from ..engine.host.event_loop import call_in_thread
 from ..engine.host.sockets.sock_diag import EndedConnections, SockDiag
 from ..engine.host.sockets.socket_message import SocketMessage, read_drops
 from ..engine.host.sockets.socket_owners import SocketOwners, read_user_name
+from ..engine.host.sockets.socket_table import IntervalCounts, SocketTable
 from ..engine.model.host_info import HostInfo, NicInfo
 from ..engine.model.plan import SECOND_NS
 from ..engine.results.rate_and_loss import bits_per_second
@@ -40,7 +41,6 @@ from .observation import (
 )
 from .request import ObserveRequest
 from .selection import Selection
-from .socket_table import IntervalCounts, SocketTable
 
 SAMPLE_NS: Final = SECOND_NS // 4
 """The time between readings of the connections that move."""

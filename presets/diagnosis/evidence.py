@@ -308,7 +308,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     `unseen_end` is the end with an iperf3 or another program, whose host is unknown. `test` is how the run
     measures latency under load, and `responsiveness` its results so far, over all loads. `others` are the other
     tests of the endpoint, if it reports them. With `is_observed` it is a connection of another program: linkgauge
-    made neither end.
+    made neither end. `other_traffic` names other programs that exchange much through the near interface.
     """
 
     workload: Workload = field(metadata=_period.reading(lambda of: of.started.plan.workload))
@@ -339,6 +339,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     responsiveness: Responsiveness | None = _period(lambda of: of.responsiveness)
     others: OtherTestsSummary | None = _period(lambda of: of.sums.ends[End.FAR].others_summary)
     is_observed: bool = False
+    other_traffic: tuple[str, ...] = _period(lambda of: of.other_traffic, ())
 
     @property
     def is_latency_test(self) -> bool:

@@ -19,6 +19,7 @@ _SCAN_S: Final = 0.1  # CPU time of a call
 _PAUSE_S: Final = 2.0  # from the end of a scan to the next
 _MAX_NAME: Final = 64
 _PREFIX: Final = "socket:["
+_PARENT, _USER_TIME, _SYSTEM_TIME = 1, 11, 12  # words of /proc/PID/stat behind the name (proc(5))
 
 
 class SocketOwner(NamedTuple):
@@ -89,6 +90,33 @@ def list_processes(folder: Path = _PROC) -> list[int]:
     with suppress(OSError):
         return sorted(int(each.name) for each in folder.iterdir() if each.name.isdecimal())
     return []
+
+
+def read_family_inodes(folder: Path = _PROC) -> set[int]:
+    """Return the inodes of the sockets of this process and of its descendants, as far as they are visible."""
+    parents = {pid: read_parent(pid, folder) for pid in list_processes(folder)}
+    family = {os.getpid()}
+    while grown := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= grown
+    inodes: set[int] = set()
+    for pid in family:
+        with suppress(PermissionError):
+            inodes.update(read_socket_inodes(pid, folder))
+    return inodes
+
+
+def read_parent(pid: int, folder: Path = _PROC) -> int | None:
+    """Return the parent of a process; None if it has ended."""
+    stat = _read_stat(pid, folder)
+    return None if stat is None else int(stat[_PARENT])
+
+
+def _read_stat(pid: int, folder: Path) -> list[bytes] | None:
+    """Return the words of /proc/PID/stat behind the name, which may contain anything; None if it has ended."""
+    with suppress(OSError):
+        words = (folder / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        return words if len(words) > _SYSTEM_TIME else None
+    return None
 
 
 def read_socket_inodes(pid: int, folder: Path = _PROC) -> Iterator[int]:
