@@ -30,6 +30,7 @@ class TrackedConnection:
         self.user = read_user_name(message.user_and_inode[0])
         self.track: ConnectionTrack | None = None
         self.owner: Owner | None = None
+        self.thread_load: float | None = None
         self.has_ended = self.has_local_peer = False
         self.stable = StableFindings()
 
@@ -76,6 +77,10 @@ class TrackedConnection:
     def has_moved(self, now_ns: int) -> bool:
         """Whether payload moved in the last seconds."""
         return self.track is not None and any(flow.has_moved(now_ns) for flow in self.track.flows.values())
+
+    def has_sent(self, now_ns: int) -> bool:
+        """Whether this host sent payload in the last seconds."""
+        return self.track is not None and self.track.flows[Direction.OUT].has_moved(now_ns)
 
     def stalled_bytes(self, now_ns: int) -> int:
         """Return the bytes that wait in its send queue while nothing moves; 0 if something does."""
@@ -152,6 +157,8 @@ class RowMaker:
             stalled=tracked.stalled_bytes(now_ns),
             needless=track.needless_retransmits,
             has_local_peer=tracked.has_local_peer,
+            program=None if tracked.owner is None else tracked.owner.name,
+            thread_load=tracked.thread_load,
             is_idle=row.observed_ns >= MIN_SPAN_NS and not tracked.has_moved(now_ns),
             interface=None if rates is None else rates.name,
             interface_bit_s=None

@@ -25,6 +25,7 @@ from .receiver_side import find_receiver_limits
 
 _FULL: Final = 0.95  # of the rate that an interface should carry, by all of its traffic
 _EMPTY: Final = 0.5  # of the samples, or of the time: a sender that lacks data so often
+_WHOLE_CORE: Final = 0.85  # interrupts and other processes take the rest
 _FAR_CONFIDENCE: Final = 0.7
 _IN_FLIGHT: Final = 0.7  # of the congestion window
 # What these say is about linkgauge's own ends, or about a sender that lacks data: no limit of TCP's.
@@ -62,7 +63,8 @@ class Circumstances:
     `stalled` bytes wait in the socket, and none moved for some time. `needless` segments that were sent again in
     the last seconds had arrived: packets change their order on the way, or answers are late. With `is_idle` nothing
     moved in these seconds, with `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the
-    rate of all traffic of the interface in this direction.
+    rate of all traffic of the interface in this direction. `thread_load` is the share of a core that the busiest
+    thread of the `program` used in the last interval; None is unknown.
     """
 
     remote: str
@@ -73,6 +75,8 @@ class Circumstances:
     has_local_peer: bool = False
     interface: str | None = None
     interface_bit_s: float | None = None
+    program: str | None = None
+    thread_load: float | None = None
 
 
 def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
@@ -90,7 +94,7 @@ def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
     evidence = _without_needless(evidence, around.needless) if is_sender else evidence
     view = flow_views(evidence)[0]
     if is_sender and _lacks_data(view):  # a full interface does not slow it down
-        return _app_limited(view)
+        return _app_limited(view, around)
     shared = _share_of_full_interface(evidence, around)
     return shared or (_judge_sender if is_sender else _judge_receiver)(evidence, view, around)
 
@@ -140,8 +144,11 @@ def _lacks_data(view: FlowView) -> bool:
     return budget.starved >= max(budget.receiver, budget.buffer, budget.network)
 
 
-def _app_limited(view: FlowView) -> Judgement:
-    flow = view.flow
+def _app_limited(view: FlowView, around: Circumstances) -> Judgement:
+    flow, load = view.flow, around.thread_load
+    if load is not None and load >= _WHOLE_CORE:
+        uses = f"a thread of {around.program} uses {format_share(load)} of a core"
+        return Judgement(Status.APP_LIMITED, f"The sending program is limited by its CPU core: {uses}.")
     idle = "" if flow.busy is None else f": TCP had nothing to send for {format_share(1 - flow.busy)} of the time"
     return Judgement(Status.APP_LIMITED, f"The sending program sets the rate{idle}.")
 

@@ -73,6 +73,17 @@ def codes(result: Judgement) -> list[str]:
     return [finding.code for finding in result.findings]
 
 
+def test_a_sender_that_lacks_data_and_uses_a_whole_core_is_limited_by_it() -> None:
+    """By its busiest thread; it is no limit of TCP's, and has no finding."""
+    track = follow(lambda n: Socket(acked=n * STEP, busy_us=n * BUSY_US // 10))
+    results = [judge(evidence_of(track), around(program="ssh", thread_load=load)) for load in (0.97, 0.3, None)]
+    assert {(each.status, each.findings) for each in results} == {(Status.APP_LIMITED, ())}
+    assert results[0].reason == (
+        "The sending program is limited by its CPU core: a thread of ssh uses 97 % of a core."
+    )
+    assert all(each.reason.startswith("The sending program sets the rate") for each in results[1:])
+
+
 def test_a_connection_at_the_expected_rate_is_healthy() -> None:
     """Whatever its windows are."""
     result = sending(ExpectedRate(8_000_000, "computed", "a test"), rwnd_us=BUSY_US)

@@ -19,6 +19,8 @@ _SCAN_S: Final = 0.1  # CPU time of a call
 _PAUSE_S: Final = 2.0  # from the end of a scan to the next
 _MAX_NAME: Final = 64
 _PREFIX: Final = "socket:["
+_MOST_THREADS: Final = 64
+_TICK_NS: Final = 1_000_000_000 // os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 10_000_000
 _PARENT, _USER_TIME, _SYSTEM_TIME = 1, 11, 12  # words of /proc/PID/stat behind the name (proc(5))
 
 
@@ -107,14 +109,26 @@ def read_family_inodes(folder: Path = _PROC) -> set[int]:
 
 def read_parent(pid: int, folder: Path = _PROC) -> int | None:
     """Return the parent of a process; None if it has ended."""
-    stat = _read_stat(pid, folder)
+    stat = _read_stat(folder / str(pid))
     return None if stat is None else int(stat[_PARENT])
 
 
-def _read_stat(pid: int, folder: Path) -> list[bytes] | None:
-    """Return the words of /proc/PID/stat behind the name, which may contain anything; None if it has ended."""
+def read_thread_times(pid: int, folder: Path = _PROC) -> dict[int, int]:
+    """Return the CPU time in nanoseconds of each thread, of a bounded number; none if the process has ended."""
+    times: dict[int, int] = {}
     with suppress(OSError):
-        words = (folder / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        threads = sorted(os.listdir(f"{folder}/{pid}/task"), key=int)[:_MOST_THREADS]  # noqa: PTH208
+        for thread in threads:
+            stat = _read_stat(folder / str(pid) / "task" / thread)
+            if stat is not None:
+                times[int(thread)] = (int(stat[_USER_TIME]) + int(stat[_SYSTEM_TIME])) * _TICK_NS
+    return times
+
+
+def _read_stat(process: Path) -> list[bytes] | None:
+    """Return the words of a process's `stat` behind the name, which may contain anything; None if it has ended."""
+    with suppress(OSError):
+        words = (process / "stat").read_bytes().rpartition(b")")[2].split()
         return words if len(words) > _SYSTEM_TIME else None
     return None
 

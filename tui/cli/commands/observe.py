@@ -30,7 +30,7 @@ class ObserveOptions:
     )
     once: bool = flag("", "Look for two seconds, print the result and end.")
     seconds: str | None = option("", "End after this time.", "-t", metavar="TIME")
-    interval: str = option("", "Time between two results, 250ms to 60s.", "-i", default="1", metavar="TIME")
+    interval: str | None = option("", "Time between two results, 250ms to 60s.", "-i", metavar="TIME", shown="1")
     top: str = option("", "Show so many connections, the fastest ones.", default="20", metavar="N")
     netns: str | None = option(_WHERE, "Look into a network namespace of `ip netns`.", metavar="NAME")
     pid: str | None = option(_WHERE, "Look into the network namespace of a process.", metavar="PID")
@@ -51,9 +51,11 @@ class ObserveOptions:
         """Return what is observed. Raises PlanError for the first bad value."""
         from ....observe.request import MAX_INTERVAL_NS, MAX_TOP, MIN_INTERVAL_NS, ObserveRequest, parse_target
 
-        interval_ns = _ONCE_NS if self.once else parsing.time_ns(self.interval, "interval", _TIME)
+        if self.once and self.interval is not None:
+            raise UsageError("--once prints one result after two seconds; leave out --once or --interval")
+        interval_ns = _ONCE_NS if self.once else parsing.time_ns(self.interval or "1", "interval", _TIME)
         if not MIN_INTERVAL_NS <= interval_ns <= MAX_INTERVAL_NS:
-            raise PlanError("interval", self.interval, "give 250ms to 60s")
+            raise PlanError("interval", self.interval or "1", "give 250ms to 60s")
         top = parsing.integer(self.top, "top", f"give 1 to {MAX_TOP}")
         if not 1 <= top <= MAX_TOP:
             raise PlanError("top", self.top, f"give 1 to {MAX_TOP}")

@@ -71,6 +71,7 @@ def test_addresses_have_stand_ins_if_they_are_wanted(tmp_path: Path) -> None:
         (["--once", "--json", "--json-stream"], "two outputs"),
         (["--once", "--top", "0"], "give 1 to"),
         (["--interval", "1ms", "--seconds", "1"], "give 250ms to 60s"),
+        (["--interval", "1", "--once"], "leave out --once or --interval"),
         ([":0", "--once"], "a port is 1 to"),
         (["--once", "--netns", "../x"], "ip netns list"),
         (["--once", "--pid", "4194303"], "does not exist"),
