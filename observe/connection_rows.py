@@ -16,6 +16,7 @@ from .connection_track import ConnectionTrack
 from .expected_rates import ExpectedRates, ip_version_of
 from .judgement import Circumstances, Judgement, judge
 from .observation import ConnectionKey, InterfaceRates, ObservedConnection, Owner, Status
+from .thread_loads import ThreadLoad
 
 _STALLED_NS: Final = SECOND_NS
 _STALLED_TRIPS: Final = 4
@@ -30,7 +31,7 @@ class TrackedConnection:
         self.user = read_user_name(message.user_and_inode[0])
         self.track: ConnectionTrack | None = None
         self.owner: Owner | None = None
-        self.thread_load: float | None = None
+        self.thread_load: ThreadLoad | None = None
         self.has_ended = self.has_local_peer = False
         self.stable = StableFindings()
 

@@ -22,10 +22,12 @@ from ..presets.diagnosis.flow_view import FlowView, flow_views
 from ..presets.number_text import format_quantity, format_rate, format_share, format_time
 from .observation import Status
 from .receiver_side import find_receiver_limits
+from .thread_loads import ThreadLoad
 
 _FULL: Final = 0.95  # of the rate that an interface should carry, by all of its traffic
 _EMPTY: Final = 0.5  # of the samples, or of the time: a sender that lacks data so often
-_WHOLE_CORE: Final = 0.85  # interrupts and other processes take the rest
+_WHOLE_CORE: Final = 0.9  # of the time, running or waiting for a core
+_WAITS: Final = 0.05
 _FAR_CONFIDENCE: Final = 0.7
 _IN_FLIGHT: Final = 0.7  # of the congestion window
 # What these say is about linkgauge's own ends, or about a sender that lacks data: no limit of TCP's.
@@ -63,8 +65,8 @@ class Circumstances:
     `stalled` bytes wait in the socket, and none moved for some time. `needless` segments that were sent again in
     the last seconds had arrived: packets change their order on the way, or answers are late. With `is_idle` nothing
     moved in these seconds, with `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the
-    rate of all traffic of the interface in this direction. `thread_load` is the share of a core that the busiest
-    thread of the `program` used in the last interval; None is unknown.
+    rate of all traffic of the interface in this direction. `thread_load` is that of the busiest thread of the
+    `program` in the last interval; None is unknown.
     """
 
     remote: str
@@ -76,7 +78,7 @@ class Circumstances:
     interface: str | None = None
     interface_bit_s: float | None = None
     program: str | None = None
-    thread_load: float | None = None
+    thread_load: ThreadLoad | None = None
 
 
 def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
@@ -146,8 +148,10 @@ def _lacks_data(view: FlowView) -> bool:
 
 def _app_limited(view: FlowView, around: Circumstances) -> Judgement:
     flow, load = view.flow, around.thread_load
-    if load is not None and load >= _WHOLE_CORE:
-        uses = f"a thread of {around.program} uses {format_share(load)} of a core"
+    if load is not None and sum(load) >= _WHOLE_CORE:
+        uses = f"a thread of {around.program} uses {format_share(load.running)} of one"
+        if load.waiting >= _WAITS:
+            uses += f", and waits for one {format_share(load.waiting)} of the time"
         return Judgement(Status.APP_LIMITED, f"The sending program is limited by its CPU core: {uses}.")
     idle = "" if flow.busy is None else f": TCP had nothing to send for {format_share(1 - flow.busy)} of the time"
     return Judgement(Status.APP_LIMITED, f"The sending program sets the rate{idle}.")

@@ -10,6 +10,7 @@ from linkgauge.engine.model.events import ExpectedRate
 from linkgauge.engine.model.plan import Direction, End
 from linkgauge.observe.judgement import Circumstances, Judgement, judge
 from linkgauge.observe.observation import Status
+from linkgauge.observe.thread_loads import ThreadLoad
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import HoldShares
 from linkgauge.presets.diagnosis.finding import Finding
@@ -76,12 +77,16 @@ def codes(result: Judgement) -> list[str]:
 def test_a_sender_that_lacks_data_and_uses_a_whole_core_is_limited_by_it() -> None:
     """By its busiest thread; it is no limit of TCP's, and has no finding."""
     track = follow(lambda n: Socket(acked=n * STEP, busy_us=n * BUSY_US // 10))
-    results = [judge(evidence_of(track), around(program="ssh", thread_load=load)) for load in (0.97, 0.3, None)]
+    results = [
+        judge(evidence_of(track), around(program="ssh", thread_load=load))
+        for load in (ThreadLoad(0.97, 0.01), ThreadLoad(0.6, 0.36), ThreadLoad(0.3, 0.01), None)
+    ]
     assert {(each.status, each.findings) for each in results} == {(Status.APP_LIMITED, ())}
     assert results[0].reason == (
-        "The sending program is limited by its CPU core: a thread of ssh uses 97 % of a core."
+        "The sending program is limited by its CPU core: a thread of ssh uses 97 % of one."
     )
-    assert all(each.reason.startswith("The sending program sets the rate") for each in results[1:])
+    assert "uses 60 % of one, and waits for one 36 % of the time" in results[1].reason
+    assert all(each.reason.startswith("The sending program sets the rate") for each in results[2:])
 
 
 def test_a_connection_at_the_expected_rate_is_healthy() -> None:

@@ -20,8 +20,6 @@ _PAUSE_S: Final = 2.0  # from the end of a scan to the next
 _MAX_NAME: Final = 64
 _PREFIX: Final = "socket:["
 _MOST_THREADS: Final = 64
-_TICK_NS: Final = 1_000_000_000 // os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 10_000_000
-_PARENT, _USER_TIME, _SYSTEM_TIME = 1, 11, 12  # words of /proc/PID/stat behind the name (proc(5))
 
 
 class SocketOwner(NamedTuple):
@@ -109,28 +107,25 @@ def read_family_inodes(folder: Path = _PROC) -> set[int]:
 
 def read_parent(pid: int, folder: Path = _PROC) -> int | None:
     """Return the parent of a process; None if it has ended."""
-    stat = _read_stat(folder / str(pid))
-    return None if stat is None else int(stat[_PARENT])
+    with suppress(OSError):  # the name, in parentheses, may contain anything
+        words = (folder / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        return int(words[1]) if len(words) > 1 else None
+    return None
 
 
-def read_thread_times(pid: int, folder: Path = _PROC) -> dict[int, int]:
-    """Return the CPU time in nanoseconds of each thread, of a bounded number; none if the process has ended."""
-    times: dict[int, int] = {}
+def read_thread_times(pid: int, folder: Path = _PROC) -> dict[int, tuple[int, int]]:
+    """Return the nanoseconds for which each of some threads ran on a core, and for which it was ready and had none.
+
+    None are there if the process has ended, or if this kernel does not count them (/proc/PID/schedstat).
+    """
+    times: dict[int, tuple[int, int]] = {}
     with suppress(OSError):
         threads = sorted(os.listdir(f"{folder}/{pid}/task"), key=int)[:_MOST_THREADS]  # noqa: PTH208
         for thread in threads:
-            stat = _read_stat(folder / str(pid) / "task" / thread)
-            if stat is not None:
-                times[int(thread)] = (int(stat[_USER_TIME]) + int(stat[_SYSTEM_TIME])) * _TICK_NS
+            with suppress(OSError, ValueError):
+                on_core, waiting, _ = (folder / str(pid) / "task" / thread / "schedstat").read_bytes().split()
+                times[int(thread)] = int(on_core), int(waiting)
     return times
-
-
-def _read_stat(process: Path) -> list[bytes] | None:
-    """Return the words of a process's `stat` behind the name, which may contain anything; None if it has ended."""
-    with suppress(OSError):
-        words = (process / "stat").read_bytes().rpartition(b")")[2].split()
-        return words if len(words) > _SYSTEM_TIME else None
-    return None
 
 
 def read_socket_inodes(pid: int, folder: Path = _PROC) -> Iterator[int]:
