@@ -156,7 +156,7 @@ class RowMaker:
             remote=_peer_text(tracked.remote),
             info=track.reading.info,
             stalled=tracked.stalled_bytes(now_ns),
-            needless=track.needless_retransmits,
+            disorder=track.disorder,
             has_local_peer=tracked.has_local_peer,
             program=None if tracked.owner is None else tracked.owner.name,
             thread_load=tracked.thread_load,

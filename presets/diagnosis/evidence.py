@@ -223,6 +223,8 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     mean: about 1 by chance. `max_pacing_bit_s` is the limit that a program has set for a session's pace.
     `joint_spread` is the variance of the rate of all sessions as a share of the sum of theirs: about 1 if each
     varies for itself, less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
+    `needless` segments that were sent again had arrived, and segments overtook others `reordered` times: only a
+    connection of another program has them, and then `retransmits` leaves the needless ones out.
     """
 
     direction: Direction = field(metadata=_flow.reading(lambda of: of.flow))
@@ -264,6 +266,9 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     send_buffer_bytes: int | None = _flow(lambda of: of.sent.median("send_buffer_bytes"))
     receive_buffer_bytes: int | None = _flow(lambda of: of.received.mean_buffer_bytes)
     unread: float | None = _flow(lambda of: of.received.unread_share)
+    sack: bool | None = _flow(lambda of: of.sender and of.sender.sack)
+    needless: int | None = None
+    reordered: int | None = None
 
     @property
     def is_bbr(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.events import ExpectedRate
 from linkgauge.engine.model.plan import Direction, End
+from linkgauge.observe.connection_track import Disorder
 from linkgauge.observe.judgement import Circumstances, Judgement, judge
 from linkgauge.observe.observation import Status
 from linkgauge.observe.thread_loads import ThreadLoad
@@ -185,8 +186,22 @@ def test_losses_without_a_queue_are_the_limit_and_missing_sack_is_told() -> None
         return Socket(unacked=14, unsent=90_000, cwnd=15, options=5).later(**rising)
 
     result = judge(evidence_of(follow(at), rate=RATE), around(at(12)))
-    assert codes(result)[:1] == ["loss"]
-    assert "SACK" in result.findings[0].evidence
+    assert codes(result)[:2] == ["loss", "sack-off"]
+    assert "tcp_sack=1" in result.findings[1].remedy
+
+
+def test_late_segments_are_named_if_they_slow_the_sender_down_and_losses_do_not() -> None:
+    """As many as TCP sent again had arrived."""
+    acked = (0, 3, 4, 8, 9, 14, 15, 17, 23, 24, 28, 29, 35)
+
+    def at(n: int) -> Socket:
+        rising = {"acked": acked[n] * STEP // 3, "busy_us": n * BUSY_US, "retransmits": n * 2}
+        return Socket(unacked=14, unsent=90_000, cwnd=15).later(**rising)
+
+    late = judge(evidence_of(follow(at), rate=RATE), around(at(12), disorder=Disorder(22, 9)))
+    assert codes(late)[0] == "reordering"
+    assert "and 2 had not; the sender saw 9" in late.findings[0].evidence
+    assert late.findings[0].confidence <= 0.7
 
 
 def test_segments_sent_again_that_had_arrived_are_no_losses() -> None:
@@ -198,7 +213,7 @@ def test_segments_sent_again_that_had_arrived_are_no_losses() -> None:
         return Socket().later(**figures, **rising)
 
     evidence = evidence_of(follow(at), rate=RATE)
-    lossy, needless = judge(evidence, around(at(12))), judge(evidence, around(at(12), needless=12))
+    lossy, needless = judge(evidence, around(at(12))), judge(evidence, around(at(12), disorder=Disorder(12)))
     assert "loss" in codes(lossy)
     assert codes(needless) == ["window-below-bdp"]
 
