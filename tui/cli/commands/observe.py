@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import SECOND_NS
 from ...words import parsing
-from ..click_extension.option_fields import argument, flag, option
+from ..click_extension.option_fields import argument, flag, group, option
+from ..metrics_options import MetricsOptions
 from ..options import OUTPUT, headless_flag, json_flag, redact_flag
 from ..output import check_output_file
 
@@ -46,6 +47,7 @@ class ObserveOptions:
     csv: Path | None = option(OUTPUT, "Write a row for each connection and interval.", metavar="FILE")
     force: bool = flag(OUTPUT, "Replace an existing file.")
     redact: bool = redact_flag()
+    metrics: MetricsOptions = group(MetricsOptions)
 
     def to_request(self) -> "ObserveRequest":
         """Return what is observed. Raises PlanError for the first bad value."""
@@ -99,9 +101,10 @@ def observe(options: ObserveOptions) -> int:
     min_rate = None if options.min_rate is None else parsing.minimum_rate_bit_s(options.min_rate)
     pid = None if options.pid is None else parsing.integer(options.pid, "pid", "give the number of a process")
     check_output_file("CSV file", options.csv, force=options.force)
-    catalog = load_presets()
+    catalog, publishing = load_presets(), options.metrics.to_plan()
     enter_namespace(options.netns, pid)
-    is_plain = options.headless or options.as_json or options.json_stream or (options.csv, min_rate) != (None, None)
+    has_output = any(each is not None for each in (options.csv, min_rate, publishing))
+    is_plain = options.headless or options.as_json or options.json_stream or has_output
     return run_observe(
         ObserveJob(
             request,
@@ -111,6 +114,7 @@ def observe(options: ObserveOptions) -> int:
             as_json_stream=options.json_stream,
             csv_file=options.csv,
             min_rate_bit_s=min_rate,
+            publishing=publishing,
             has_screen=seconds is None and not is_plain and has_screen(),
         )
     )

@@ -86,3 +86,10 @@ def test_a_wrong_command_line_is_refused_in_one_line(arguments: list[str], probl
     assert problem in result.err
     assert "Traceback" not in result.err
     assert result.out == ""
+
+
+def test_metrics_are_served_while_it_runs(port: int, tmp_path: Path) -> None:
+    """By a server that the first line of the error stream names."""
+    result = observe(tmp_path, f":{port}", "--seconds", "1", "--interval", "500ms", "--metrics", "0")
+    assert result.status == 0
+    assert result.err.startswith("linkgauge: metrics: http://127.0.0.1:")
