@@ -27,8 +27,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from first_frame import first_frames
-from linkgauge.engine.model.events import Ended, Reason, RunEnd, Sampled, Started
+from linkgauge.engine.model.events import Ended, Sampled, Started
 from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.results.run_log import RunLog, RunQuery
 from processes import process_cpu_s, resident_mib
 from run_log_copies import copy_runs, record_runs

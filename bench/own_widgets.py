@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.tui.gauges.session_table import SessionsView, SessionTable
 from linkgauge.tui.kit.actions import ScreenKind, bindings
 from linkgauge.tui.kit.drawing.message_line import MessageApp

@@ -21,7 +21,8 @@ from typing import Any
 
 from distributed import Scheduler, Worker, get_worker
 from linkgauge import __version__
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.mesh import host_tasks
 from linkgauge.mesh.plan import cell_interval_ns

@@ -8,9 +8,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, cast, get_args
 
+from ..engine.model.directions import End
 from ..engine.model.errors import DecodeError, PlanError, make_printable
 from ..engine.model.events import Ended, Event, Started
-from ..engine.model.plan import End, Plan
+from ..engine.model.plan import Plan
 from ..engine.model.serialization import decode_tagged, reject_duplicate_keys
 from .events import CellFailure, FailureCode
 from .plan import Pairing

@@ -23,6 +23,7 @@ from typing import Final
 from ..engine.host.child_process import open_standard_input
 from ..engine.host.debug_log import configure_debug_log
 from ..engine.host.event_loop import run
+from ..engine.model.directions import End
 from ..engine.model.errors import (
     LinkgaugeError,
     PeerError,
@@ -34,7 +35,7 @@ from ..engine.model.errors import (
     explain_resource_error,
 )
 from ..engine.model.peer import Peer
-from ..engine.model.plan import SECOND_NS, End, Plan
+from ..engine.model.plan import SECOND_NS, Plan
 from ..engine.model.serialization import decode, encode, encode_tagged
 from ..engine.model.shared_key import Access, SharedKey
 from ..engine.near.run import open_run

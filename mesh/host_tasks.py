@@ -20,8 +20,9 @@ from typing import Any, Final
 from .. import __version__
 from ..engine.host.child_process import TetheredChild
 from ..engine.host.nics.nic import read_connection_nic
+from ..engine.model.directions import End
 from ..engine.model.errors import EndpointError, WorkerError, make_printable
-from ..engine.model.plan import End, Plan
+from ..engine.model.plan import Plan
 from ..engine.model.serialization import encode
 from ..engine.model.shared_key import SharedKey
 from .cell_result import MAX_CELL_BYTES

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from ..engine.model.directions import Direction
 from ..engine.model.errors import PlanError, UsageError, make_printable
-from ..engine.model.plan import SECOND_NS, Direction, Plan
+from ..engine.model.plan import SECOND_NS, Plan
 from ..engine.model.serialization import OMITTED_AT_DEFAULT
 from ..engine.results.confidence import SERIES_INTERVAL_NS
 from ..presets.verdict import NO_LIMITS, AcceptanceLimits

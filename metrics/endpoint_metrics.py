@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from .. import __version__
 from ..engine.far.status import EndpointStatus
-from ..engine.model.events import Reason
+from ..engine.model.run_end import Reason
 from . import families
 from .families import Reading
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .. import __version__
-from ..engine.model.plan import Direction
+from ..engine.model.directions import Direction
 from ..observe.observation import Observation, ObservedConnection
 from . import families
 from .families import Reading

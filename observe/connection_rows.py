@@ -6,8 +6,9 @@ from typing import Final
 from ..engine.host.sockets.socket_message import ConnectionReading, SocketAddress, SocketMessage
 from ..engine.host.sockets.socket_owners import read_user_name
 from ..engine.host.sockets.socket_table import Movement
+from ..engine.model.directions import Direction
 from ..engine.model.host_info import HostInfo, NicInfo
-from ..engine.model.plan import SECOND_NS, Direction
+from ..engine.model.plan import SECOND_NS
 from ..engine.results.sums.sample_sum import SampleSum
 from ..presets.diagnosis.evidence import Evidence
 from ..presets.diagnosis.live import MIN_SPAN_NS, StableFindings, is_long_enough, make_evidence

@@ -10,11 +10,13 @@ from typing import Final, NamedTuple
 
 from ..engine.host.sockets.socket_message import ConnectionReading
 from ..engine.host.tcp_info import TcpInfo
-from ..engine.model.events import Expectation, Opened, Sampled, Started
+from ..engine.model.counters.samples import Sample, SessionSample
+from ..engine.model.counters.session_counters import TCP_COUNTERS, SocketInfo, since_last
+from ..engine.model.directions import Direction, End
+from ..engine.model.events import Opened, Sampled, Started
+from ..engine.model.expected_rate import Expectation
 from ..engine.model.host_info import UNKNOWN_HOST, HostInfo
-from ..engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from ..engine.model.samples import Sample, SessionSample
-from ..engine.model.session_counters import TCP_COUNTERS, SocketInfo, since_last
+from ..engine.model.plan import SECOND_NS, Plan, Settings
 from ..engine.model.workload import Workload
 from ..engine.results.rate_and_loss import bits_per_second
 from ..engine.results.run_totals import OpenSockets

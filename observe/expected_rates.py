@@ -13,11 +13,12 @@ from typing import Final
 from ..engine.host.nics.nic import read_nic
 from ..engine.host.nics.nic_counters import read_nic_counts
 from ..engine.host.sockets.socket_message import SocketAddress
+from ..engine.model.counters.samples import NicCounts
+from ..engine.model.directions import Direction
 from ..engine.model.errors import LinkgaugeError
-from ..engine.model.events import ExpectedRate
+from ..engine.model.expected_rate import ExpectedRate
 from ..engine.model.host_info import NicInfo
-from ..engine.model.plan import Direction, Settings
-from ..engine.model.samples import NicCounts
+from ..engine.model.plan import Settings
 from ..engine.results.rate_and_loss import bits_per_second
 from ..presets.auto_select import PresetSelection, select_preset
 from ..presets.catalog import Catalog

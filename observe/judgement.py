@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..engine.host.tcp_info import TcpInfo
-from ..engine.model.plan import Direction, End
+from ..engine.model.directions import Direction, End
 from ..presets.diagnosis import remedies
 from ..presets.diagnosis.diagnose import diagnose
 from ..presets.diagnosis.evidence import Evidence

@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from ..engine.host.sockets.socket_message import BbrState, SocketAddress
-from ..engine.model.events import ExpectedRate
+from ..engine.model.counters.samples import SessionSample
+from ..engine.model.directions import Direction
+from ..engine.model.expected_rate import ExpectedRate
 from ..engine.model.host_info import NicInfo
-from ..engine.model.plan import Direction
-from ..engine.model.samples import SessionSample
 from ..presets.diagnosis.finding import Finding
 from ..presets.diagnosis.window_bounds import FlowWindows
 
@@ -54,7 +54,7 @@ class FlowFigures:
 
     `bit_s` is the goodput of the last interval: payload that the other end's kernel acknowledged, or that arrived.
     `bytes` is the payload since it was first seen, `rates` the goodput of the last intervals, at most 120, the
-    oldest first. `sample` has the newest TCP counters (engine/model/samples.py); only a sender has RTT and windows.
+    oldest first. `sample` has the newest TCP counters (counters/samples.py); only a sender has RTT and windows.
     The shares are means over the last three seconds: with data to send, limited by the other end's window, limited
     by the send buffer, sent again; and of the receive buffer, not read by the program. `retransmits` are segments
     in these seconds.

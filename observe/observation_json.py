@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from ..engine.model.plan import Direction
-from ..engine.model.samples import SessionSample
+from ..engine.model.counters.samples import SessionSample
+from ..engine.model.directions import Direction
 from ..engine.results.csv_export import defuse
 from ..engine.results.figure_codec import DOCUMENT_VERSION, encode, round_figure
 from ..presets.diagnosis.finding import finding_figures

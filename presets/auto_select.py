@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from ..engine.model.directions import End
 from ..engine.model.errors import LinkgaugeError
 from ..engine.model.host_info import NicInfo
-from ..engine.model.plan import End
 from .catalog import Catalog
 from .expectation import check_variant
 from .number_text import format_rate

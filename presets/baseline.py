@@ -7,8 +7,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from ..engine.model.directions import Direction
 from ..engine.model.errors import DecodeError, LinkgaugeError, PlanError
-from ..engine.model.plan import Direction, Plan
+from ..engine.model.plan import Plan
 from ..engine.model.serialization import make_printable
 from ..engine.model.workload import Workload
 from ..engine.results.summary import Summary

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ..engine.model.events import ExpectedRate
+from ..engine.model.expected_rate import ExpectedRate
 from .expectation import datagram_rates, model_deviation_percent, rates_to_show
 from .number_text import (
     DERIVATION_DIGITS,

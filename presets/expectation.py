@@ -9,9 +9,10 @@ document measured TCP.
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ..engine.model.directions import Direction
 from ..engine.model.errors import PlanError
-from ..engine.model.events import Expectation, ExpectedRate
-from ..engine.model.plan import Direction, Settings
+from ..engine.model.expected_rate import Expectation, ExpectedRate
+from ..engine.model.plan import Settings
 from ..engine.model.serialization import encode
 from ..engine.model.workload import Workload, workload_named
 from ..engine.results.rate_and_loss import change_percent

@@ -7,7 +7,7 @@ in Gb/s. tui/words/numbers.py builds on them for gauges and tables.
 
 from typing import Final
 
-from ..engine.model.plan import Direction
+from ..engine.model.directions import Direction
 
 NBSP: Final = "\u00a0"
 # The wire model states its rates with one decimal more, so that its derivations can be checked by hand.

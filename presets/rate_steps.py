@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from ..engine.model.directions import Direction
 from ..engine.model.errors import PlanError
-from ..engine.model.plan import Direction, Settings
+from ..engine.model.plan import Settings
 from ..engine.results.figure_codec import round_figure
 from ..engine.results.rate_and_loss import percent_of
 from ..engine.results.summary import Measurement, Summary

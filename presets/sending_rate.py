@@ -12,7 +12,7 @@ from ..engine.model.plan import MIN_RATE_BIT_S, Settings
 from .number_text import format_rate
 
 if TYPE_CHECKING:  # the command line reads rates before it needs events
-    from ..engine.model.events import Expectation
+    from ..engine.model.expected_rate import Expectation
 
 RateWord = Literal["expected", "search", "max", "flood"]
 SendingRate = int | RateWord

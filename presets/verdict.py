@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from math import floor, inf
 from typing import TYPE_CHECKING, Final, Literal
 
+from ..engine.model.directions import Direction, PerDirection
 from ..engine.model.errors import PlanError
-from ..engine.model.events import STILL_RUNNING, Expectation, ExpectedRate
-from ..engine.model.plan import SECOND_NS, Direction, PerDirection
-from ..engine.results.responsiveness.grade import is_worse
-from ..engine.results.responsiveness.result import GRADES
+from ..engine.model.expected_rate import Expectation, ExpectedRate
+from ..engine.model.plan import SECOND_NS
+from ..engine.model.run_end import STILL_RUNNING
+from ..engine.results.responsiveness.grade import GRADES, is_worse
 from .number_text import (
     LOAD_NAMES,
     format_percent,
@@ -24,7 +25,8 @@ from .number_text import (
 )
 
 if TYPE_CHECKING:
-    from ..engine.results.responsiveness.result import Grade, LoadedLatency, Responsiveness
+    from ..engine.results.responsiveness.grade import Grade
+    from ..engine.results.responsiveness.result import LoadedLatency, Responsiveness
     from ..engine.results.run_result import LimitFigures
     from ..engine.results.summary import Measurement, Period, Summary
 

@@ -6,8 +6,8 @@
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from linkgauge.engine.model.counters.samples import CoreTimes
 from linkgauge.engine.model.events import Event, Sampled
-from linkgauge.engine.model.samples import CoreTimes
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.session.stored_run import load_stored_run

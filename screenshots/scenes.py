@@ -13,9 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.tui.app.app import EndpointApp

@@ -34,8 +34,8 @@ from attack_target import (
 from attackers_of_iperf3 import ATTACKS_ON_IPERF3
 from attackers_with_key import ATTACKS_WITH_KEY
 from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import LinkgaugeError
-from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.shared_key import NONCE_BYTES, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.protocol.datagram_handshake import COOKIE_BYTES, DatagramHello

@@ -14,6 +14,7 @@ from typing import Any
 
 from attack_target import Attack, Target, source
 from linkgauge.engine.control.connection import ControlConnection
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Started
 from linkgauge.engine.model.plan import (
@@ -24,7 +25,6 @@ from linkgauge.engine.model.plan import (
     MAX_WORKERS,
     MIN_INTERVAL_NS,
     SECOND_NS,
-    Direction,
     Plan,
     ResponsivenessTest,
     Settings,

@@ -32,10 +32,12 @@ from attackers import ATTACKS
 from attackers_of_iperf3 import ATTACKS_ON_IPERF3
 from endpoint_under_test import LIMITS, EndpointUnderTest
 from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import LinkgaugeError
-from linkgauge.engine.model.events import Ended, Reason
+from linkgauge.engine.model.events import Ended
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from processes import process_tree, resident_mib

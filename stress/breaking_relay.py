@@ -17,7 +17,8 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from linkgauge.engine.control.connection import ControlConnection
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.protocol.messages import Message
 from linkgauge.engine.protocol.preamble import DATA_KIND, PREAMBLE_BYTES, decode_preamble

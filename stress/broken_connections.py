@@ -35,10 +35,12 @@ from breaking_relay import (
 )
 from linkgauge.engine.control import tls as near_tls
 from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import LinkgaugeError
-from linkgauge.engine.model.events import Ended, Reason, Sampled
+from linkgauge.engine.model.events import Ended, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near import connect as near_connect
 from linkgauge.engine.near.run import open_run

@@ -44,10 +44,11 @@ from endpoint_under_test import make_certificate
 from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far import endpoint as far_endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import LinkgaugeError, PeerError
-from linkgauge.engine.model.events import Ended, Reason, Warned
+from linkgauge.engine.model.events import Ended, Warned
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run

@@ -26,9 +26,10 @@ from typing import Any, Final
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.lab.devices import disable_offloads
 from linkgauge.engine.lab.link_lab import open_lab
-from linkgauge.engine.model.events import Expectation
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.results.meter import Meter

@@ -31,10 +31,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.event_log import EventLog
 from linkgauge.engine.far.status import ClientStatus, EndpointStatus, LogEntry, RunStatus
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import RequestDeclined
-from linkgauge.engine.model.events import Event, Expectation, Sampled, Started
+from linkgauge.engine.model.events import Event, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run_events import Timeline
 from linkgauge.engine.protocol.peer_validation import PeerValidator

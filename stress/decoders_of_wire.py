@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from decoders import BrokenPromise, Decoder, own_loop
 from linkgauge.engine.control.multiplexer import Mux
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.serialization import decode_tagged, encode_tagged
 from linkgauge.engine.model.shared_key import NEAR_ROLE
 from linkgauge.engine.protocol.datagram_handshake import (

@@ -39,7 +39,8 @@ import asyncio, sys
 from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.near.run import open_run
 
 async def main(host, port, key, fingerprint):

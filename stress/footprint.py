@@ -49,7 +49,8 @@ import asyncio, time
 from linkgauge.engine.workers.fork_client import ForkServerLease
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.near.run import open_run
 
 async def first_byte_ms(port):

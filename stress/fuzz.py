@@ -36,13 +36,14 @@ from decoders import BrokenPromise, Decoder, shared_folder
 from decoders_of_files import FILE_DECODERS
 from decoders_of_iperf3 import IPERF3_DECODERS
 from decoders_of_wire import WIRE_DECODERS
+from linkgauge.engine.model.counters.samples import CoreTimes, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import LinkgaugeError, RemoteProtocolError
-from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
-from linkgauge.engine.model.plan import Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.plan import Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.serialization import encode_tagged
-from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, compress, decode_body, decompress, encode_frame
 from linkgauge.engine.protocol.messages import (

@@ -39,10 +39,11 @@ from grid_scores import MISSES, GradedCase, Scores, grade_case, record_case
 from link_makers import MAKERS, MadeLink, open_link
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.lab.link_spec import FAR_ADDRESS, NEAR_ADDRESS
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import LabError, LabUnavailable
-from linkgauge.engine.model.events import Expectation
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.results.meter import Meter

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from linkgauge.engine.model.plan import Direction, End, Settings
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import Settings
 from linkgauge.engine.model.serialization import encode
 from linkgauge.engine.model.workload import Mode
 from linkgauge.presets.lab_link import NO_FAULTS, Faults

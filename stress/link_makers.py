@@ -24,9 +24,9 @@ from linkgauge.engine.lab.devices import FAR_DEVICE, NEAR_DEVICE
 from linkgauge.engine.lab.kept_lab import command_beside, lab_environment
 from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.lab.link_spec import FAR_ADDRESS, NEAR_ADDRESS, LabLink
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.errors import LabError, LabUnavailable
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import End
 from linkgauge.engine.model.serialization import encode
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.lab_link import plan_lab_link

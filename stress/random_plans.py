@@ -6,7 +6,8 @@
 import random
 from dataclasses import replace
 
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload, all_workloads
 
 _RATES = (1_000_000, 20_000_000, 100_000_000)  # of datagrams

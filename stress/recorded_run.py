@@ -5,21 +5,14 @@
 
 from collections.abc import Iterator
 
-from linkgauge.engine.model.events import (
-    Ended,
-    Event,
-    Expectation,
-    ExpectedRate,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-    Started,
-)
+from linkgauge.engine.model.counters.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Ended, Event, Opened, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 
 TICK_NS = SECOND_NS // 4
 _MEAN_BYTES = 29_400_000  # of an interval at 941 Mb/s

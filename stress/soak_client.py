@@ -17,10 +17,11 @@ from dataclasses import replace
 from typing import Any
 
 from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.model.workload import workload_named
 from linkgauge.engine.results.run_log import RunLog

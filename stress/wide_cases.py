@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from grid_cases import FAMILIES, ROOMY, Case, as_healthy
-from linkgauge.engine.model.plan import Direction, End, Settings
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import Settings
 from linkgauge.engine.model.workload import Mode
 from linkgauge.presets.lab_link import Faults
 

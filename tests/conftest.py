@@ -15,7 +15,7 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
 from linkgauge.engine.host.cpu import read_core_times, subtract_core_times
-from linkgauge.engine.model.samples import CoreTimes
+from linkgauge.engine.model.counters.samples import CoreTimes
 from linkgauge.engine.workers.fork_client import ForkServerLease
 
 # How long an example takes says how busy the machine is, and nothing about the code. The same examples every time:

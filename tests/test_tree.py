@@ -12,6 +12,7 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "observe", "presets", "tui
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
+    "engine/results/sums/field_sums": "how sums of two times combine: tests/engine/results/test_run_totals.py and sums/test_sample_sum.py",
     "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
     "engine/lab/kept_lab": "how labs are opened: tests/engine/lab/test_link_lab.py and test_link_keeper.py, tests/mesh/lab/test_mesh_lab.py",
     "engine/far/clients/admitted_client": "an endpoint's part: tests/engine/far/clients/test_admission.py, tests/engine/far/test_endpoint.py",

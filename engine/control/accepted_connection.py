@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from ..model.directions import End
 from ..model.errors import ConnectionClosed, PeerVersionMismatch, RemoteProtocolError, RequestDeclined
 from ..model.limits import Limits
-from ..model.plan import End
 from ..protocol.framing import encode_frame
 from ..protocol.messages import Refuse, refusal_of
 from ..protocol.preamble import (

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Final, cast
 
+from ..model.directions import End
 from ..model.errors import ConnectionClosed, LimitReached, LinkgaugeError, explain_os_error
 from ..model.ip_address import ip_version_of, unmap_ip_address
 from ..model.limits import Limits, TokenBucket
-from ..model.plan import End
 from ..protocol.messages import Message, Ping, Pong
 from ..protocol.state_machine import ControlStateMachine
 from ..protocol.tokens import RunSecret

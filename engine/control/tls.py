@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Self
 
 from ..host.saved_files import explain_exposure
+from ..model.directions import End
 from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError, explain_os_error
 from ..model.peer import Peer
-from ..model.plan import End
 from ..model.shared_key import constant_time_equal
 from .connection import ControlConnection
 

@@ -18,7 +18,7 @@ from ..model.errors import (
     RequestDeclined,
     explain_resource_error,
 )
-from ..model.events import EndText
+from ..model.run_end import EndText
 from .listener import format_host
 from .status import LogEntry, LogSink, rejection
 from .unproved_connections import UnprovedConnection, UnprovedConnections

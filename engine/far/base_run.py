@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from ..metering.shared_counters import SharedCounters
 from ..model.errors import LimitReached
-from ..model.events import EndText, Reason, RunEnd
 from ..model.plan import SECOND_NS, Plan
+from ..model.run_end import EndText, Reason, RunEnd
 from ..workers.ipc import SessionEvent
 from .clients.admission import Grant
 from .clients.current_run import CurrentRun

@@ -25,8 +25,8 @@ from ..model.errors import (
     SilentPeer,
     explain_os_error,
 )
-from ..model.events import Reason, RunEnd
 from ..model.plan import SECOND_NS, Mode, Plan
+from ..model.run_end import Reason, RunEnd
 from ..model.shared_key import SharedKey
 from ..protocol.messages import Open, Ping, Ready, Refuse, refusal_of
 from ..workloads.fastest_mode import ModeChooser

@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Final
 
 from ..metering.shared_counters import SharedCounters
+from ..model.counters.session_counters import DATAGRAM_COUNTER_NAMES
+from ..model.directions import Direction
 from ..model.errors import LimitReached
 from ..model.limits import Limits
-from ..model.plan import MIN_RATE_BIT_S, SECOND_NS, Direction, Plan, Settings
-from ..model.session_counters import DATAGRAM_COUNTER_NAMES
+from ..model.plan import MIN_RATE_BIT_S, SECOND_NS, Plan, Settings
 from ..model.workload import Workload
 
 _TOLERANCE: Final = 1.02  # the clocks of both ends differ

@@ -12,16 +12,16 @@ from ..control.accepted_connection import Identification, Identity, ProvedContro
 from ..control.connection import ControlConnection, limit_messages
 from ..control.key_proof import KeyCheck
 from ..control.tls import Certificate
+from ..model.directions import End
 from ..model.errors import (
     LinkgaugeError,
     RemoteProtocolError,
     RequestDeclined,
     explain_os_error,
 )
-from ..model.events import EndText, Reason
 from ..model.limits import Limits
 from ..model.peer import DEFAULT_PORT
-from ..model.plan import End
+from ..model.run_end import EndText, Reason
 from ..model.shared_key import SharedKey
 from ..protocol.messages import refusal_of
 from ..protocol.preamble import DataHello

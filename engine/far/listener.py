@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from ..host.happy_eyeballs import resolvable
-from ..host.nics.rtnetlink import read_addresses
+from ..host.nics.rtnetlink import read_addresses, read_link_local_hosts
 from ..model.errors import EndpointError, explain_os_error
 from ..model.ip_address import IpAddress, unmap_ip_address
 
@@ -20,6 +20,8 @@ _DOCUMENTATION: Final = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8
 _RESOLVE_DEADLINE_S: Final = 1.0
 _IPV6_PARTS: Final = 4
 _PORT_TRIES: Final = 8
+CLIENT_INTERFACE: Final = "INTERFACE"
+"""In place of the client's interface in a command for another host, if the address is link-local."""
 _FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
 
 
@@ -80,7 +82,7 @@ def reachable_hosts(listener: socket.socket) -> list[str]:
 
     A socket that is bound to one address has that name alone. Otherwise these are the addresses of the interfaces
     that are up, after the host's name if it resolves to some of them: many hosts resolve their own name to
-    loopback.
+    loopback. Link-local addresses, with this host's interface, count if there are no others.
     """
     host = str(listener.getsockname()[0])
     if host not in _ANY:
@@ -89,7 +91,20 @@ def reachable_hosts(listener: socket.socket) -> list[str]:
     addresses = _interface_addresses(families)
     name = socket.gethostname()
     names = _resolve(name)
-    return [*([name] if names and names <= set(addresses) else []), *addresses] or [name]
+    reachable = [*([name] if names and names <= set(addresses) else []), *addresses]
+    return reachable or _link_local_hosts(families) or [name]
+
+
+def spell_for_client(host: str) -> str:
+    """Return a host of `reachable_hosts` for another host, whose own interface leads to a link-local address."""
+    address, percent, _interface = host.partition("%")
+    return f"{address}%{CLIENT_INTERFACE}" if percent else host
+
+
+def _link_local_hosts(families: tuple[socket.AddressFamily, ...]) -> list[str]:
+    with contextlib.suppress(OSError):
+        return read_link_local_hosts() if socket.AF_INET6 in families else []
+    return []
 
 
 def _interface_addresses(families: tuple[socket.AddressFamily, ...]) -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..host.description import read_tcp_sysctls
-from ..model.plan import FURTHER_PROBE_SESSIONS, MIB, PROBE_SESSION, Direction, Mode, Plan, Settings
+from ..model.directions import Direction
+from ..model.plan import FURTHER_PROBE_SESSIONS, MIB, PROBE_SESSION, Mode, Plan, Settings
 from ..workers.pool import choose_worker_count
 from ..workloads.session import RECEIVE_BYTES
 from ..workloads.udp.sequence_tracker import TRACKER_BYTES

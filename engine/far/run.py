@@ -13,6 +13,9 @@ from ..control.handshake import HandshakeResult
 from ..control.keepalive import PING_INTERVAL_S, Liveness
 from ..metering.drain import await_drain
 from ..metering.sampler import Sampler
+from ..model.counters.samples import Sample, SessionSample
+from ..model.counters.session_counters import BUFFER_COUNTER_NAMES
+from ..model.directions import Direction, End, sender_of
 from ..model.errors import (
     ConnectionClosed,
     LimitReached,
@@ -20,10 +23,8 @@ from ..model.errors import (
     RemoteProtocolError,
     WorkerError,
 )
-from ..model.events import EndText, Reason, RunEnd
-from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Mode, Plan, sender_of
-from ..model.samples import Sample, SessionSample
-from ..model.session_counters import BUFFER_COUNTER_NAMES
+from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Mode, Plan
+from ..model.run_end import EndText, Reason, RunEnd
 from ..protocol.messages import (
     Begun,
     Change,

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from ..model.counters.samples import CoreTimes, difference
 from ..model.plan import SECOND_NS
-from ..model.samples import CoreTimes, difference
 
 _STAT = Path("/proc/stat")
 _SELF: Final = Path("/proc/self")

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import gc
 import os
 import socket
 import threading
@@ -34,6 +35,9 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     if problem := _lack_of_descriptors():
         main.close()
         raise LinkgaugeError(problem)
+    if not gc.isenabled():  # the program's start (__main__); what it imported is not looked through again
+        gc.freeze()
+        gc.enable()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(main)
 

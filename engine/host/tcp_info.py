@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ..model.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS, KernelUnit, TcpCounter
+from ..model.counters.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS, KernelUnit, TcpCounter
 
 # The fields of struct tcp_info (linux/tcp.h), in three parts: a kernel has each part as a whole or not at all.
 _PARTS: Final = (

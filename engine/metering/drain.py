@@ -4,7 +4,8 @@ import asyncio
 import time
 from typing import Final
 
-from ..model.plan import SECOND_NS, Direction
+from ..model.directions import Direction
+from ..model.plan import SECOND_NS
 from .shared_counters import SharedCounters
 
 QUIET_S: Final = 0.5

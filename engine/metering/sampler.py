@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..host.cpu import find_cpu_quotas, read_core_times, read_quota_wait, subtract_core_times
 from ..host.nics.nic_counters import read_nic_counts
-from ..model.latency_histogram import diff_histograms, merge_counts, summarize_latency
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, End, Plan, sender_of
-from ..model.samples import (
+from ..model.counters.latency_histogram import diff_histograms, merge_counts, summarize_latency
+from ..model.counters.samples import (
     CoreTimes,
     CpuWaits,
     DatagramProbeSample,
@@ -22,7 +21,14 @@ from ..model.samples import (
     SessionSample,
     difference,
 )
-from ..model.session_counters import DATAGRAM_COUNTER_NAMES, DATAGRAM_COUNTERS, TCP_COUNTER_NAMES, since_last
+from ..model.counters.session_counters import (
+    DATAGRAM_COUNTER_NAMES,
+    DATAGRAM_COUNTERS,
+    TCP_COUNTER_NAMES,
+    since_last,
+)
+from ..model.directions import Direction, End, sender_of
+from ..model.plan import PROBE_SESSION, SECOND_NS, Plan
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
 from .shared_counters import EMPTY_HISTOGRAM, ProbeCount, ProbeHistogram, SharedCounters, SlotReading
 

@@ -21,9 +21,10 @@ from enum import IntEnum
 from typing import Final
 
 from ..host.memory_file import create_memory_file
-from ..model.latency_histogram import BUCKET_COUNT
-from ..model.plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION, Direction
-from ..model.session_counters import DATAGRAM_COUNTER_NAMES, TCP_COUNTER_NAMES
+from ..model.counters.latency_histogram import BUCKET_COUNT
+from ..model.counters.session_counters import DATAGRAM_COUNTER_NAMES, TCP_COUNTER_NAMES
+from ..model.directions import Direction
+from ..model.plan import MAX_SESSIONS, MAX_WORKERS, PROBE_SESSION
 
 UNKNOWN: Final = 2**64 - 1
 

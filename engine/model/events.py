@@ -7,79 +7,15 @@ engine composes them: `WarningText.PROBE_LOST.format(reason=...)`.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Literal
 
+from .counters.samples import ProbeSample, Sample
+from .counters.session_counters import SocketInfo
+from .directions import Direction, End
+from .expected_rate import Expectation
 from .host_info import HostInfo
-from .plan import Dialect, Direction, End, PerDirection, Plan, Settings
-from .samples import ProbeSample, Sample
+from .plan import Dialect, Plan, Settings
+from .run_end import RunEnd
 from .serialization import OMITTED_AT_DEFAULT
-from .session_counters import SocketInfo
-
-# Bytes that were delayed and arrive at once exceed the rate of a wire a little for a moment.
-_EXCESS: Final = 1.2
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedRate:
-    """A rate that a link should reach, and its source.
-
-    For transactions, `transactions_s` is the expected rate and `bit_s` the payload that they carry. `most_bit_s` is
-    the capacity of the wire, if it can be computed.
-    """
-
-    bit_s: int
-    basis: Literal["documented", "computed"]
-    source: str
-    transactions_s: float | None = None
-    most_bit_s: int | None = None
-
-    def is_exceeded_by(self, bit_s: float | None) -> bool:
-        """Return whether a rate is more than such a link can carry: this must be another link."""
-        return bit_s is not None and self.most_bit_s is not None and bit_s > _EXCESS * self.most_bit_s
-
-
-@dataclass(frozen=True, slots=True)
-class Expectation(PerDirection[ExpectedRate | None]):
-    """The rates to expect of each direction and of both together; None if there is no expectation."""
-
-    out: ExpectedRate | None = None
-    in_: ExpectedRate | None = None
-    total: ExpectedRate | None = None
-
-
-class Reason(StrEnum):
-    """Why a run ended."""
-
-    COMPLETED = "completed"  # its duration was up
-    STOPPED = "stopped"  # the user stopped it
-    INTERRUPTED = "interrupted"  # a signal stopped the near end
-    PEER_STOPPED = "peer_stopped"  # the far end stopped it
-    PEER_LOST = "peer_lost"  # the far end vanished
-    SESSION_LOST = "session_lost"  # a data connection broke
-    WORKER_LOST = "worker_lost"  # a worker process ended by itself
-    FAILED = "failed"  # anything else that broke
-
-    @property
-    def is_regular(self) -> bool:
-        """Whether the run ended as the user wanted."""
-        return self in {Reason.COMPLETED, Reason.STOPPED}
-
-    @property
-    def is_fault(self) -> bool:
-        """Whether the run broke off: neither its own end nor the user, by a key or a signal, ended it."""
-        return self not in {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnd:
-    """The end of a run: the reason for programs, the detail for the user."""
-
-    reason: Reason
-    detail: str
-
-
-STILL_RUNNING: Final = RunEnd(Reason.INTERRUPTED, "still running")
-"""In place of an end, for a run of the run log whose process is alive. No end ever sends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,30 +193,3 @@ class WarningText(StrEnum):
         "datagrams: the {receiver} host reports {received} different ones received, but the {sender} one {sent} "
         "sent; one of these figures cannot be right"
     )
-
-
-class EndText(StrEnum):
-    """Details of the end of a run: the text of `RunEnd.detail`."""
-
-    DURATION_UP = "finished"
-    SEARCH_DONE = "the search for the capacity has ended"
-    STOPPED_HERE = "stopped by the user"
-    RUN_CLOSED = "the test was closed"
-    RUN_ABANDONED = "the test was abandoned"
-    LOG_CUT_OFF = "interrupted before its reason was recorded"
-    SESSIONS_SLOW = "the link is too slow or busy to open all in {seconds} s; give fewer --sessions"
-    SESSION_UNOPENED = "no data connection to {peer}: {reason}"
-    SESSION_LOST = "session {session} {direction} was lost: {reason}"
-    NEAR_WORKER_LOST = "local: {reason}"
-    FAR_WORKER_LOST = "remote: {reason}"
-    FAR_GONE = "the connection to the remote host was lost: {error}"
-    FAR_SILENT = "the remote host has not answered for {seconds:.0f} s"
-    FAR_NOT_UNDERSTOOD = "the remote host broke the protocol: {error}"
-    END_UNCONFIRMED = "the remote host did not confirm the end of the test"
-    FAR_SHUTDOWN = "the remote endpoint is shutting down"
-    IPERF3_ENDED = "the iperf3 server {reason}"
-    NEAR_GONE = "the connection to the client was lost: {error}"
-    NEAR_SILENT = "the client has not answered for {seconds:.0f} s"
-    NEAR_NOT_READING = "the client does not read its samples"
-    START_OVERDUE = "the client did not start the test in time"
-    STOP_OVERDUE = "the client did not stop the test at the end of its duration"

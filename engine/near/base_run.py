@@ -23,18 +23,12 @@ from ..host.sockets.other_traffic import OtherTraffic
 from ..host.sockets.socket_message import SocketAddress
 from ..metering.drain import await_drain
 from ..metering.sampler import Sampler
+from ..model.counters.samples import ProbeSample, Sample
+from ..model.counters.session_counters import SocketInfo
+from ..model.directions import Direction, End
 from ..model.errors import LinkgaugeError, PeerError
-from ..model.events import (
-    Ended,
-    EndText,
-    Event,
-    Expectation,
-    Opened,
-    Reason,
-    RunEnd,
-    Started,
-    WarningText,
-)
+from ..model.events import Ended, Event, Opened, Started, WarningText
+from ..model.expected_rate import Expectation
 from ..model.peer import Peer
 from ..model.plan import (
     FURTHER_PROBE_SESSIONS,
@@ -42,14 +36,11 @@ from ..model.plan import (
     PROBE_SESSION,
     PROBE_SESSIONS,
     SECOND_NS,
-    Direction,
-    End,
     Mode,
     Plan,
     Settings,
 )
-from ..model.samples import ProbeSample, Sample
-from ..model.session_counters import SocketInfo
+from ..model.run_end import EndText, Reason, RunEnd
 from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import NOT_ACCEPTED, Iperf3Format

@@ -20,6 +20,7 @@ from ..far.loopback import embedded_endpoint
 from ..host.description import describe_host
 from ..host.event_loop import call_in_thread, connect_socket
 from ..host.happy_eyeballs import Address, first_success, of_ip_version, resolve_addresses
+from ..model.directions import End
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -33,7 +34,7 @@ from ..model.errors import (
 from ..model.host_info import HostInfo
 from ..model.ip_address import unmap_ip_address
 from ..model.peer import Peer, SshSettings, format_ssh_address
-from ..model.plan import End, SocketOptions
+from ..model.plan import SocketOptions
 from ..ssh.ssh_far_end import PromptCallback, SshFarEnd, open_ssh_far_end
 from .socket_option_checks import is_reachable
 

@@ -6,10 +6,11 @@ Pure.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from ..model.counters.session_counters import SocketInfo
+from ..model.directions import End, sender_of
 from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
-from ..model.plan import End, Mode, Plan, format_size, sender_of
-from ..model.session_counters import SocketInfo
+from ..model.plan import Mode, Plan, format_size
 from ..model.shell_commands import enable_offloads_command
 from ..model.workload import Workload
 

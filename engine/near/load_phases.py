@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..model.plan import SECOND_NS, Direction, Plan, Settings
-from ..model.samples import ProbeSample, Sample
+from ..model.counters.samples import ProbeSample, Sample
+from ..model.directions import Direction
+from ..model.plan import SECOND_NS, Plan, Settings
 from ..results.responsiveness.distribution import Counts, mean_ns, merged_counts, weighted_by_time
 from ..results.responsiveness.loads import carries_datagrams
 from ..results.responsiveness.steadiness import LATEST_NS, RATE_WINDOWS, is_higher, is_rate_steady

@@ -19,15 +19,16 @@ from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult
 from ..control.key_proof import refusal_error
 from ..iperf3.protocol.missing_features import Feature, why_unavailable
+from ..model.directions import Direction
 from ..model.errors import (
     ConnectionClosed,
     PeerError,
     PeerRefused,
     explain_os_error,
 )
-from ..model.events import Reason, RunEnd
 from ..model.peer import Peer
-from ..model.plan import PROBE_SESSION, SECOND_NS, Direction, Plan, Settings, SocketOptions
+from ..model.plan import PROBE_SESSION, SECOND_NS, Plan, Settings, SocketOptions
+from ..model.run_end import Reason, RunEnd
 from ..model.workload import Workload
 from ..protocol.messages import Finish, Open, Ready, Refuse, Stop
 from ..protocol.path_probe import (

@@ -16,6 +16,7 @@ from ..control.connection import ControlConnection
 from ..control.keepalive import PING_INTERVAL_S
 from ..control.key_proof import refusal_error
 from ..metering.drain import MAX_DRAIN_S
+from ..model.counters.samples import ProbeSample, Sample
 from ..model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -24,9 +25,9 @@ from ..model.errors import (
     PeerLacksTurns,
     PeerRefused,
 )
-from ..model.events import EndText, Reason, RunEnd, WarningText
+from ..model.events import WarningText
 from ..model.plan import Mode, Plan, Settings
-from ..model.samples import ProbeSample, Sample
+from ..model.run_end import EndText, Reason, RunEnd
 from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened

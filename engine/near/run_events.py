@@ -8,9 +8,11 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
-from ..model.events import Changed, Event, Expectation, Sampled, Started, Warned, WarningText
-from ..model.plan import SECOND_NS, Direction, Plan, Settings, sender_of
-from ..model.samples import Sample
+from ..model.counters.samples import Sample
+from ..model.directions import Direction, sender_of
+from ..model.events import Changed, Event, Sampled, Started, Warned, WarningText
+from ..model.expected_rate import Expectation
+from ..model.plan import SECOND_NS, Plan, Settings
 from .warmup_detection import WarmupDetector
 
 _log = logging.getLogger(__name__)

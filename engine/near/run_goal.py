@@ -3,10 +3,11 @@
 from typing import Final
 
 from ..metering.shared_counters import SharedCounters
-from ..model.events import EndText
-from ..model.plan import Direction, End, Plan, Settings, sender_of
-from ..model.samples import Sample
-from ..model.session_counters import SEARCH_DONE
+from ..model.counters.samples import Sample
+from ..model.counters.session_counters import SEARCH_DONE
+from ..model.directions import Direction, End, sender_of
+from ..model.plan import Plan, Settings
+from ..model.run_end import EndText
 
 _QUIET_SAMPLES: Final = 4
 

@@ -8,18 +8,18 @@ from dataclasses import replace
 from typing import Final
 
 from ..control.connection import ControlConnection
+from ..model.counters.session_counters import SocketInfo
+from ..model.directions import Direction
 from ..model.errors import PeerUnreachable, explain_os_error
-from ..model.events import EndText
 from ..model.plan import (
     DATAGRAM_PROBE_SESSION,
     FURTHER_PROBE_SESSIONS,
     PROBE_SESSION,
     PROBE_SESSIONS,
-    Direction,
     Plan,
     Settings,
 )
-from ..model.session_counters import SocketInfo
+from ..model.run_end import EndText
 from ..protocol.messages import Change
 from ..protocol.tokens import RunSecret
 from ..workers.ipc import OpenSession

@@ -14,8 +14,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from ..model.directions import End
 from ..model.errors import ConnectionTampered, LimitReached, LinkgaugeError, RemoteProtocolError
-from ..model.plan import End
 from ..model.serialization import decode_tagged, encode_tagged, reject_duplicate_keys
 from ..model.shared_key import constant_time_equal, mac
 from .messages import MESSAGES_BY_SENDER, Message, Report

@@ -8,13 +8,14 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
+from ..model.counters.samples import Sample
+from ..model.counters.session_counters import SocketInfo
+from ..model.directions import Direction, End
 from ..model.errors import AddressRefused, DecodeError, EndpointBusy, LimitReached, LinkgaugeError
-from ..model.events import RunEnd
 from ..model.host_info import HostInfo
-from ..model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
-from ..model.samples import Sample
+from ..model.plan import MAX_SESSIONS, Plan, Settings
+from ..model.run_end import RunEnd
 from ..model.serialization import OMITTED_AT_DEFAULT
-from ..model.session_counters import SocketInfo
 from ..model.shared_key import NONCE_BYTES
 from .tokens import TOKEN_BYTES
 

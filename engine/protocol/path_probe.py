@@ -15,7 +15,7 @@ from enum import IntEnum, StrEnum
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
-from ..model.plan import Direction
+from ..model.directions import Direction
 from ..model.shared_key import constant_time_equal
 from .payload_datagrams import CONTROL_MAGIC
 from .preamble import PROTOCOL_VERSION

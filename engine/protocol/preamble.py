@@ -9,14 +9,9 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from ..model.directions import Direction
 from ..model.errors import RemoteProtocolError
-from ..model.plan import (
-    MAX_SESSIONS,
-    MAX_WINDOW_BYTES,
-    MIN_WINDOW_BYTES,
-    PROBE_SESSIONS,
-    Direction,
-)
+from ..model.plan import MAX_SESSIONS, MAX_WINDOW_BYTES, MIN_WINDOW_BYTES, PROBE_SESSIONS
 from .tokens import TOKEN_BYTES
 
 PROTOCOL_VERSION: Final = 2

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
+from ..model.directions import End
 from ..model.errors import (
     ConnectionTampered,
     LimitReached,
@@ -21,8 +22,7 @@ from ..model.errors import (
     PeerVersionMismatch,
     RemoteProtocolError,
 )
-from ..model.events import Reason, RunEnd
-from ..model.plan import End
+from ..model.run_end import Reason, RunEnd
 from ..model.shared_key import FAR_ROLE, NEAR_ROLE
 from .framing import PEER_NAMES, FrameCodes, FrameReader, add_length_prefix, decode_body, encode_frame
 from .messages import (

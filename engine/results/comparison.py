@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from typing import Final, Literal
 
-from ..model.plan import Direction, Plan
+from ..model.directions import Direction
+from ..model.plan import Plan
 from .confidence import CONFIDENCE, Estimate, student_t
 from .rate_and_loss import change_percent
-from .responsiveness.result import GRADES, Responsiveness
+from .responsiveness.grade import GRADES
+from .responsiveness.result import Responsiveness
 from .summary import CpuSummary, Measurement, Summary
 
 FigureUnit = Literal[

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Final, Self, TextIO, cast
 
 from ..host.background_writer import BackgroundWriter
 from ..host.saved_files import check_output_path
+from ..model.directions import End
 from ..model.errors import PlanError, RunLogError, explain_os_error
 from ..model.events import Event, Started
-from ..model.plan import End
 from ..model.serialization import make_printable
 from ..model.workload import Workload
 from .figure_codec import exact, figure, figures_of

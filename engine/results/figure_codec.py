@@ -13,7 +13,8 @@ from functools import cache
 from math import floor, log10
 from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from ..model.plan import SECOND_NS, PerDirection
+from ..model.directions import PerDirection
+from ..model.plan import SECOND_NS
 
 DOCUMENT_VERSION: Final = 1
 _NUMBERS: Final = (int, float)

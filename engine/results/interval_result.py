@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ..model.events import ExpectedRate, Sampled
-from ..model.latency_histogram import summarize_latency
-from ..model.plan import MIB, Direction, End
-from ..model.samples import SessionSample, latency_counts
+from ..model.counters.latency_histogram import summarize_latency
+from ..model.counters.samples import SessionSample, latency_counts
+from ..model.directions import Direction, End
+from ..model.events import Sampled
+from ..model.expected_rate import ExpectedRate
+from ..model.plan import MIB
 from .figure_codec import figure, mbit, part, round_figure, round_known, seconds, us
 from .measured_result import mib, percent_of_expected
 from .meter import Interval, Meter

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from ..model.events import Expectation, ExpectedRate
-from ..model.plan import MIB, PerDirection
+from ..model.directions import PerDirection
+from ..model.expected_rate import Expectation, ExpectedRate
+from ..model.plan import MIB
 from .confidence import Estimate
 from .figure_codec import exact, figure, figures_of, mbit, ms, round_figure, round_known, seconds, us
 from .summary import Measurement, PacketOverhead

@@ -9,21 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ..model.events import (
-    Changed,
-    Ended,
-    EndText,
-    Event,
-    Expectation,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-    Started,
-    Totals,
-    Warned,
-)
-from ..model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
+from ..model.directions import Direction, End, sender_of
+from ..model.events import Changed, Ended, Event, Opened, Sampled, Started, Totals, Warned
+from ..model.expected_rate import Expectation
+from ..model.plan import SECOND_NS, Plan, Settings
+from ..model.run_end import EndText, Reason, RunEnd
 from ..model.workload import Workload
 from .confidence import Estimate
 from .responsiveness.recorder import ResponsivenessRecorder

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final, Self
 
-from ..model.events import Expectation, Reason, Started
+from ..model.directions import Direction
+from ..model.events import Started
+from ..model.expected_rate import Expectation
 from ..model.host_info import HostInfo
-from ..model.plan import Dialect, Direction, Plan, Settings
+from ..model.plan import Dialect, Plan, Settings
+from ..model.run_end import Reason
 from ..model.workload import Workload
 from .figure_codec import DOCUMENT_VERSION, decode, exact, figure, figures_of, mbit, ms, part, seconds, us
 from .measured_result import (

@@ -9,16 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..model.events import Expectation, ExpectedRate, Opened, Totals
-from ..model.latency_histogram import merge_counts, summarize_latency
-from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Settings, sender_of
-from ..model.samples import ProbeSample, Sample, combine
-from ..model.session_counters import SocketInfo
+from ..model.counters.latency_histogram import merge_counts, summarize_latency
+from ..model.counters.samples import ProbeSample, Sample, combine
+from ..model.counters.session_counters import SocketInfo
+from ..model.directions import Direction, End, PerDirection, sender_of
+from ..model.events import Opened, Totals
+from ..model.expected_rate import Expectation, ExpectedRate
+from ..model.plan import SECOND_NS, Mode, Settings
 from ..model.workload import Workload
 from .confidence import RateSeries
-from .rate_and_loss import Histogram
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary
 from .sums.end_sum import EndSum
+from .sums.histogram import Histogram
 from .sums.sample_sum import ReceiverSum, SampleSum
 from .sums.sender_sum import SenderSum
 from .udp.tail_losses import TailLosses

@@ -1,6 +1,6 @@
 """The samples of each second merged to one: the detail of an old run once the run log has thinned it.
 
-Pure. The samples combine as their fields say (engine/model/samples.py): counts are added, as in `sums`, and of a
+Pure. The samples combine as their fields say (counters/samples.py): counts are added, as in `sums`, and of a
 value at the end of an interval, such as the RTT, the last known one counts. So a summary has the same totals and
 the same percentiles of latency before and after. A median of RTTs and a confidence interval come from one value a
 second.
@@ -16,10 +16,11 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from ..model.counters.latency_histogram import summarize_latency
+from ..model.counters.samples import LatencyCounts, Sample, SessionSample, combine
+from ..model.directions import End, sender_of
 from ..model.events import Changed, Event, Sampled
-from ..model.latency_histogram import summarize_latency
-from ..model.plan import SECOND_NS, End, Plan, Settings, sender_of
-from ..model.samples import LatencyCounts, Sample, SessionSample, combine
+from ..model.plan import SECOND_NS, Plan, Settings
 from ..model.workload import Workload
 from .sums.sample_sum import SampleOrder
 

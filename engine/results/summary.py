@@ -6,9 +6,11 @@ Pure data. `None` is unknown, `0` is measured. A summary can be rebuilt from the
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ..model.events import Expectation, ExpectedRate, Reason, RunEnd
-from ..model.latency_histogram import LatencySummary
-from ..model.plan import SECOND_NS, Direction, End, Mode, PerDirection, Plan, Settings
+from ..model.counters.latency_histogram import LatencySummary
+from ..model.directions import Direction, End, PerDirection
+from ..model.expected_rate import Expectation, ExpectedRate
+from ..model.plan import SECOND_NS, Mode, Plan, Settings
+from ..model.run_end import Reason, RunEnd
 from .confidence import Estimate
 from .rate_and_loss import lost_percent, per_second, percent_of
 from .responsiveness.result import Responsiveness

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal
 
+from ..model.directions import Direction
 from ..model.errors import PlanError
-from ..model.plan import Direction, Plan, Settings
+from ..model.plan import Plan, Settings
 from .comparison import compare_estimates
 from .confidence import Estimate
 from .summary import Summary

@@ -12,23 +12,7 @@ BOOTSTRAP_MARK: Final = "linkgauge-far"
 MIN_PYTHON: Final = (3, 11)
 _ROOT: Final = Path(__file__).parents[2]
 # The packages of the engine that a far end needs. Results, lab and the near end stay here.
-_PACKAGES: Final = (
-    "model",
-    "protocol",
-    "host",
-    "host/nics",
-    "host/queues",
-    "control",
-    "metering",
-    "workloads",
-    "workloads/udp",
-    "workloads/probes",
-    "workers",
-    "far",
-    "far/clients",
-    "far/probes",
-    "ssh",
-)
+_PACKAGES: Final = ("model", "protocol", "host", "control", "metering", "workloads", "workers", "far", "ssh")
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources make the same bytes
 
 _PYTHONS: Final = "python3 python3.14 python3.13 python3.12 python3.11"
@@ -61,7 +45,7 @@ def build_bundle() -> bytes:
 
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        modules = (path for name in _PACKAGES for path in sorted((_ROOT / "engine" / name).glob("*.py")))
+        modules = (path for name in _PACKAGES for path in sorted((_ROOT / "engine" / name).rglob("*.py")))
         for path in [_ROOT / "__init__.py", _ROOT / "engine" / "__init__.py", *modules]:
             name = "linkgauge/" + path.relative_to(_ROOT).as_posix()
             file.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes(), zipfile.ZIP_DEFLATED)

@@ -29,9 +29,10 @@ from ..far.endpoint import Endpoint
 from ..far.listener import listen
 from ..host.debug_log import configure_debug_log, keep_warnings_in_background
 from ..host.event_loop import run
+from ..model.directions import End
 from ..model.errors import DecodeError, EndpointError
 from ..model.limits import Limits
-from ..model.plan import SECOND_NS, End
+from ..model.plan import SECOND_NS
 from ..model.serialization import decode, encode
 from ..workloads.fastest_mode import ModeChooser
 from ..workloads.sockets import local_address

@@ -18,9 +18,9 @@ from ..control.connection import ControlConnection
 from ..control.keepalive import DEAD_PEER_TIMEOUT_NS, KEEPALIVE_INTERVAL_S
 from ..control.multiplexer import Mux
 from ..host.event_loop import await_shielded
+from ..model.directions import End
 from ..model.errors import DecodeError, PeerError, PeerUnreachable
 from ..model.peer import Peer
-from ..model.plan import End
 from ..model.serialization import decode, encode, make_printable
 from .bundle import BOOTSTRAP_MARK, MIN_PYTHON, bootstrap_script
 from .data_path import DataPath, choose_forward, find_data_path

@@ -20,9 +20,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, get_args
 
-from ..model.plan import DEFAULT_LOSS_GOAL_PPM, DEFAULT_SETTINGS, Direction, Mode, Settings
+from ..model.counters.session_counters import SocketInfo
+from ..model.directions import Direction
+from ..model.plan import DEFAULT_LOSS_GOAL_PPM, DEFAULT_SETTINGS, Mode, Settings
 from ..model.serialization import decode_tagged, encode_tagged
-from ..model.session_counters import SocketInfo
 from ..workloads.session_handshake import ConnectTarget, SessionConfig, SessionSpec
 
 

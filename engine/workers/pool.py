@@ -12,15 +12,9 @@ from typing import Final, Self
 
 from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
+from ..model.directions import Direction, End
 from ..model.errors import WorkerError
-from ..model.plan import (
-    MAX_WORKERS,
-    PROBE_PACE_NS,
-    PROBE_SESSIONS,
-    Direction,
-    End,
-    Plan,
-)
+from ..model.plan import MAX_WORKERS, PROBE_PACE_NS, PROBE_SESSIONS, Plan
 from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.probes.request_probe import PROBE_BYTES

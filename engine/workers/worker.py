@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final
 from ..host.cpu import RunQueueWait
 from ..host.event_loop import run
 from ..metering.shared_counters import SharedCounters, slot_index
+from ..model.counters.session_counters import SocketInfo
+from ..model.directions import Direction, End
 from ..model.errors import LinkgaugeError, WorkerError, explain_resource_error
 from ..model.plan import (
     DATAGRAM_PROBE_SESSION,
@@ -24,12 +26,9 @@ from ..model.plan import (
     PROBE_SESSION,
     SECOND_NS,
     Dialect,
-    Direction,
-    End,
     Mode,
     SocketOptions,
 )
-from ..model.session_counters import SocketInfo
 from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
 from ..workloads.byte_budget import ByteBudget

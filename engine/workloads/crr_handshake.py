@@ -22,8 +22,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ..host.event_loop import read_exactly
+from ..model.directions import Direction, End
 from ..model.errors import explain_os_error
-from ..model.plan import Direction, End, SocketOptions
+from ..model.plan import SocketOptions
 from ..model.shared_key import constant_time_equal
 from ..protocol.tokens import ListenerProof
 from . import sockets

@@ -30,7 +30,7 @@ from socket import SocketType
 from time import perf_counter_ns
 from typing import Any, Final
 
-from ..model.latency_histogram import bucket_of
+from ..model.counters.latency_histogram import bucket_of
 from ..model.plan import SocketOptions
 from ..protocol.tokens import TICKET_BYTES, Tickets
 from . import sockets

@@ -18,7 +18,7 @@ from collections import deque
 from time import perf_counter_ns
 from typing import Final
 
-from ..model.latency_histogram import (
+from ..model.counters.latency_histogram import (
     BUCKET_BASE,
     MAX_SHIFT,
     MIN_SHIFT,

@@ -25,10 +25,10 @@ from ..metering.shared_counters import (
     SharedCounters,
     histogram_offset,
 )
+from ..model.counters.latency_histogram import bucket_of
+from ..model.counters.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
 from ..model.errors import explain_resource_error
-from ..model.latency_histogram import bucket_of
 from ..model.plan import DEFAULT_SETTINGS, Mode, Settings
-from ..model.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
 from .byte_budget import ByteBudget
 from .byte_pace import SLOW_BIT_S, BytePace
 from .socket_io import Poller, SocketThread

@@ -10,7 +10,8 @@ import socket
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from ..model.plan import Dialect, Direction, End, SocketOptions, sender_of
+from ..model.directions import Direction, End, sender_of
+from ..model.plan import Dialect, SocketOptions
 from ..model.workload import Workload
 from ..protocol.preamble import DATA_ACCEPTED, DATA_KIND, DataHello, encode_preamble
 from ..protocol.tokens import Tickets

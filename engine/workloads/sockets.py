@@ -17,8 +17,9 @@ from typing import Any, Final
 from ..host.event_loop import connect_socket
 from ..host.happy_eyeballs import resolvable
 from ..host.tcp_info import read_tcp_info
-from ..model.plan import Direction, End, Mode, SocketOptions
-from ..model.session_counters import SocketInfo
+from ..model.counters.session_counters import SocketInfo
+from ..model.directions import Direction, End
+from ..model.plan import Mode, SocketOptions
 
 # Linux keeps, and reports, twice the size asked for: half is for its own book-keeping (socket(7)).
 _REPORTED_FACTOR: Final = 2 if sys.platform == "linux" else 1

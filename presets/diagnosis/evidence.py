@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Generic, Literal, Self, TypeVar, cast, get_args
 
+from ...engine.model.counters.samples import CoreTimes, NicCounts
+from ...engine.model.directions import Direction, End
 from ...engine.model.host_info import NicInfo, TcpSysctls
-from ...engine.model.plan import Direction, End, Mode, ResponsivenessTest
-from ...engine.model.samples import CoreTimes, NicCounts
+from ...engine.model.plan import Mode, ResponsivenessTest
 from ...engine.model.workload import Workload
 from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.responsiveness.result import Responsiveness

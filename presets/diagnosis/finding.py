@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from ...engine.model.directions import Direction, End
 from ...engine.model.errors import DecodeError
-from ...engine.model.plan import Direction, End
 from ...engine.model.serialization import OMITTED_AT_DEFAULT, decode
 from ...engine.results.figure_codec import encode, figures_of
 from .trial import Trial

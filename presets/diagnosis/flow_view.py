@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
-from ...engine.model.plan import SECOND_NS, sender_of
+from ...engine.model.directions import sender_of
+from ...engine.model.plan import SECOND_NS
 from .evidence import DatagramEvidence, EndEvidence, Evidence, FlowEvidence
 
 _MICRO: Final = 1e-6

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from ...engine.model.events import ExpectedRate
+from ...engine.model.expected_rate import ExpectedRate
 from ...engine.model.plan import SECOND_NS, Settings
 from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter

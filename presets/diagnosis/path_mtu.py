@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ...engine.model.plan import Direction, End
+from ...engine.model.directions import Direction, End
 from ...engine.protocol.path_probe import DirectionMtu, MtuBound, PathMtu
 from . import remedies
 from .evidence import Evidence

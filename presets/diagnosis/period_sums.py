@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
+from ...engine.model.counters.session_counters import SocketInfo
+from ...engine.model.directions import Direction, End, sender_of
 from ...engine.model.events import Started
 from ...engine.model.host_info import HostInfo
-from ...engine.model.plan import Direction, End, Mode, Settings, sender_of
-from ...engine.model.session_counters import SocketInfo
+from ...engine.model.plan import Mode, Settings
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.run_totals import OpenSockets
 from ...engine.results.sums.end_sum import EndSum

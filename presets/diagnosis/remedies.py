@@ -7,15 +7,8 @@ import math
 import re
 from typing import Final, Literal, NamedTuple
 
-from ...engine.model.plan import (
-    MAX_BURST,
-    MAX_DURATION_NS,
-    MAX_SESSIONS,
-    MIN_RATE_BIT_S,
-    SECOND_NS,
-    Mode,
-    sender_of,
-)
+from ...engine.model.directions import sender_of
+from ...engine.model.plan import MAX_BURST, MAX_DURATION_NS, MAX_SESSIONS, MIN_RATE_BIT_S, SECOND_NS, Mode
 from ...engine.model.shell_commands import (
     enable_offloads_command,
     negotiate_command,

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from ...engine.model.plan import SECOND_NS, Direction, Mode, Plan, format_size
+from ...engine.model.directions import Direction
+from ...engine.model.plan import SECOND_NS, Mode, Plan, format_size
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from ...engine.model.plan import Direction
+from ...engine.model.directions import Direction
 from .evidence import EndEvidence, Evidence, HoldShares
 from .flow_view import FlowView, flow_views
 

@@ -22,10 +22,12 @@ from typing import Any
 
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.iperf3.near.run import open_iperf3_run
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import LinkgaugeError
-from linkgauge.engine.model.events import Expectation, ExpectedRate, Started
+from linkgauge.engine.model.events import Started
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.peer import Iperf3Settings, Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import workload_named
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.results.meter import Meter

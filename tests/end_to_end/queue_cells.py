@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 
 from .queued_path import Place, Queue
 from .routed_path import FAR_HOST, FAR_HOST_6

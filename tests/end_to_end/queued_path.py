@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 
 from .namespaces import DEADLINE_S, run_within
 from .routed_path import FAR_ROUTER, FAR_ROUTER_6, NEAR_ROUTER, NEAR_ROUTER_6, Mtus, RoutedPath

@@ -18,12 +18,13 @@ from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.metering.shared_counters import CounterField, SharedCounters, slot_index
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import LabUnavailable, LinkgaugeError, PeerError
-from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MAX_BLOCK_BYTES, SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import MAX_BLOCK_BYTES, SECOND_NS, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.model.workload import Workload

@@ -12,9 +12,11 @@ from typing import Any, Self
 import linkgauge.engine.near.base_run
 import linkgauge.tui
 import pytest
-from linkgauge.engine.model.events import Reason, Sampled, Warned
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Sampled, Warned
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.near.run import open_run
 
 # Run on uvloop only.

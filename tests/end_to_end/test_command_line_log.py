@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import PerDirection
 from linkgauge.engine.model.events import Sampled
-from linkgauge.engine.model.plan import PerDirection
 from linkgauge.engine.results.run_log import RunLog, thinning
 from linkgauge.engine.results.summary import Measurement, Summary
 from linkgauge.tui.session.stored_run import load_stored_run

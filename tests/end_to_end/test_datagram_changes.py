@@ -4,9 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Ended, Reason
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.events import Ended
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.results.meter import Meter

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
-from linkgauge.engine.model.events import Ended, Event, Reason, Sampled
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Ended, Event, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run

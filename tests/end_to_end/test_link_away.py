@@ -21,7 +21,8 @@ import asyncio, json, sys
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.events import Ended, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import workload_named
 from linkgauge.engine.near.run import open_run
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -23,7 +24,8 @@ RUN_EACH: Final = textwrap.dedent("""
     from linkgauge.engine.host.event_loop import run
     from linkgauge.engine.model.events import Ended, Started
     from linkgauge.engine.model.peer import Peer
-    from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, SocketOptions
+    from linkgauge.engine.model.directions import Direction
+    from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings, SocketOptions
     from linkgauge.engine.model.shared_key import SharedKey
     from linkgauge.engine.model.workload import Workload
     from linkgauge.engine.near.run import open_run
@@ -126,6 +128,30 @@ def test_the_command_line_takes_and_shows_such_addresses(
             assert "this machine has no interface no0; it has lo, near0" in " ".join(done.stderr.split())
         else:
             assert json.loads(done.stdout)["measured"]["total"]["transactions_s"] > 0
+
+
+def test_the_printed_command_works_once_the_interface_is_named(
+    link: VethLink, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """The endpoint's host has no other address, and cannot know the interface of the host that connects."""
+    far = {**environment, "LINKGAUGE_DATA_DIR": str(tmp_path / "far")}
+    with subprocess.Popen([*link.far, *command("endpoint")], stdout=subprocess.PIPE, text=True, env=far) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        words = shlex.split(lines[2].replace("INTERFACE", "near0").replace("FILE", lines[1].split()[3].rstrip(",")))
+        try:
+            done = subprocess.run(
+                [*link.near, *command(*words[1:], "--seconds", "0.5")],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=DEADLINE_S,
+                check=False,
+            )
+        finally:
+            process.terminate()
+    assert done.returncode == 0, (lines, done)
+    assert "is the other host's interface" in lines[3]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from statistics import fmean
 
 import pytest
-from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS
 
 from .namespaces import DEADLINE_S, Namespaces, run_within
 
@@ -32,7 +33,7 @@ _CLIENT = f"""
 import json, sys
 from linkgauge.engine.host.event_loop import run
 from linkgauge.engine.model.events import Sampled, Started
-from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
+from linkgauge.engine.model.counters.latency_histogram import bucket_midpoint_ns
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.near.run import open_run

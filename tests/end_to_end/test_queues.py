@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 
 from .conftest import CommandLine
 from .queue_cells import Cell, healthy_cells, one_queue, two_queues

@@ -23,7 +23,8 @@ RUN: Final = textwrap.dedent("""
     from linkgauge.engine.host.event_loop import run
     from linkgauge.engine.model.events import Sampled
     from linkgauge.engine.model.peer import Peer
-    from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, ResponsivenessTest, Settings
+    from linkgauge.engine.model.directions import Direction
+    from linkgauge.engine.model.plan import SECOND_NS, Plan, ResponsivenessTest, Settings
     from linkgauge.engine.near.run import open_run
 
     async def main():

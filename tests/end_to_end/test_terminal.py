@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.counters.samples import End
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.events import Changed, Event, Sampled
-from linkgauge.engine.model.plan import SECOND_NS, Direction
-from linkgauge.engine.model.samples import End
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.run_log import RunLog
 
 from ..command_line import RATE_LIMIT

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.results.run_log import RunLog, RunRecord
 
 from ..command_line import RATE_LIMIT

@@ -11,9 +11,10 @@ import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.iperf3.near.run import open_iperf3_run
-from linkgauge.engine.model.events import Ended, Event, RunEnd, Sampled, Started
+from linkgauge.engine.model.events import Ended, Event, Sampled, Started
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import Plan
+from linkgauge.engine.model.run_end import RunEnd
 from linkgauge.engine.near.base_run import Run
 from linkgauge.engine.near.connect import FarEnd
 from linkgauge.engine.near.run import open_run

@@ -5,9 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, RunEnd, Started, Warned
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.events import Ended, Event, Started, Warned
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.mesh.cell_result import MAX_LINES, read_cell
 from linkgauge.mesh.events import CellFailure, FailureCode

@@ -12,8 +12,10 @@ import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.host.child_process import TetheredChild
-from linkgauge.engine.model.events import Ended, Event, Reason, Sampled, Started
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Ended, Event, Sampled, Started
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.serialization import decode_tagged
 from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.engine.model.workload import Workload

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from distributed import Client
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import ClusterError, PlanError
 from linkgauge.engine.model.events import Ended, Started
 from linkgauge.engine.model.host_info import NicInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.workload import workload_named
 from linkgauge.mesh import host_supervisor
 from linkgauge.mesh.cluster import Cluster, connect_cluster

@@ -6,9 +6,10 @@ import signal
 
 import pytest
 from linkgauge.engine.model.errors import EndpointError, PeerRefused
-from linkgauge.engine.model.events import Ended, Reason
+from linkgauge.engine.model.events import Ended
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run

@@ -1,8 +1,9 @@
 """The plan of a mesh: its cells, and wrong values."""
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PlanError, UsageError
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.plan import (
     MAX_NAME_LENGTH,
     Cell,

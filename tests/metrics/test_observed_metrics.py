@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from linkgauge.engine.host.sockets.socket_message import SocketAddress
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.metrics.exposition import encode
 from linkgauge.metrics.observed_metrics import ObservedMetrics
 from linkgauge.observe.observation import (

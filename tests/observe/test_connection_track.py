@@ -1,7 +1,8 @@
 """Samples of a connection: differences of two readings of one socket, in the shapes of a run."""
 
 import pytest
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.observe.connection_track import RECENT_NS, ConnectionTrack
 
 from .made_sockets import INTERVAL_NS, MSS, Socket

@@ -1,8 +1,9 @@
 """Expected rates by the interface of a route."""
 
 from linkgauge.engine.host.sockets.socket_message import SocketAddress
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.host_info import NicInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.observe.expected_rates import ExpectedRates, InterfaceMeter, ip_version_of
 from linkgauge.presets.catalog import load_catalog
 

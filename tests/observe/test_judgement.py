@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import ExpectedRate
-from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.expected_rate import ExpectedRate
 from linkgauge.observe.connection_track import Disorder
 from linkgauge.observe.judgement import Circumstances, Judgement, judge
 from linkgauge.observe.observation import Status

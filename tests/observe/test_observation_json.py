@@ -4,7 +4,8 @@ import json
 from dataclasses import replace
 
 from linkgauge.engine.host.sockets.socket_message import SocketAddress
-from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.observe.observation import (
     ConnectionKey,
     DatagramSocket,

@@ -11,7 +11,8 @@ from contextlib import closing, suppress
 
 import pytest
 from linkgauge.engine.host.sockets.sock_diag import SockDiag
-from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.observe.observation import Observation, Status
 from linkgauge.observe.observer import Observer, observe
 from linkgauge.observe.request import ObserveRequest, parse_target

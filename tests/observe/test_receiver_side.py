@@ -1,8 +1,8 @@
 """Limits that a receiver's own kernel shows."""
 
 import pytest
-from linkgauge.engine.model.events import ExpectedRate
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.expected_rate import ExpectedRate
 from linkgauge.observe.receiver_side import find_receiver_limits
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.flow_view import flow_views

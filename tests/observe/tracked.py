@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from linkgauge.engine.model.events import ExpectedRate
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.expected_rate import ExpectedRate
 from linkgauge.engine.model.host_info import HostInfo, TcpSysctls
-from linkgauge.engine.model.plan import Direction
 from linkgauge.observe.connection_track import ConnectionTrack
 from linkgauge.presets.diagnosis.evidence import Evidence
 from linkgauge.presets.diagnosis.live import make_evidence

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.host_info import NicInfo
-from linkgauge.engine.model.plan import Direction, Settings
+from linkgauge.engine.model.plan import Settings
 from linkgauge.presets.auto_select import PresetSelection, fitting_interfaces, select_preset
 from linkgauge.presets.catalog import Catalog, load_catalog
 from linkgauge.presets.expectation import find_expectation

@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.events import Expectation
-from linkgauge.engine.model.plan import Direction, Settings
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.expectation import find_expectation, limit_expectation, preset_json

@@ -4,9 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction, PerDirection
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.events import Expectation, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.summary import CpuSummary, DatagramSummary, Measurement, Summary, TcpSummary
 from linkgauge.presets.rate_steps import (

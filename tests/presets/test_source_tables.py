@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.plan import Direction, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Settings
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.expectation import find_expectation, preset_json
 from linkgauge.presets.wire import derive

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.directions import Direction, PerDirection
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import SECOND_NS, Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
-from linkgauge.engine.results.responsiveness.result import Grade
+from linkgauge.engine.results.responsiveness.grade import Grade
 from linkgauge.engine.results.run_result import RunResult
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Period, Summary, TcpSummary
 from linkgauge.presets.verdict import AcceptanceLimits, LatencyLimit, judge, limit_figures, read_limit

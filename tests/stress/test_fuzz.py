@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.errors import LinkgaugeError, LocalProtocolError, RemoteProtocolError
-from linkgauge.engine.model.plan import End
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, PEER_NAMES, FrameReader, decode_body, encode_frame
 from linkgauge.engine.protocol.messages import MESSAGES_BY_SENDER
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.engine.results.run_log import RunLog
 

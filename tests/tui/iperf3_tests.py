@@ -2,21 +2,13 @@
 
 from collections.abc import Iterator
 
-from linkgauge.engine.model.events import (
-    Ended,
-    Event,
-    Expectation,
-    Reason,
-    RunEnd,
-    Sampled,
-    SessionTotal,
-    Started,
-    Totals,
-    Warned,
-)
+from linkgauge.engine.model.counters.samples import CoreTimes, DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Ended, Event, Sampled, SessionTotal, Started, Totals, Warned
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 
 TICK_NS = SECOND_NS // 4

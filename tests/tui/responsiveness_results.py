@@ -1,6 +1,7 @@
 """Made-up results of responsiveness tests: a link of 94 Mb/s whose queue on the way out holds 45 ms."""
 
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, PerDirection
+from linkgauge.engine.model.directions import Direction, End, PerDirection
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.responsiveness.result import (
     Latency,
     LoadedLatency,

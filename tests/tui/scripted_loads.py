@@ -3,9 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from linkgauge.engine.model.events import Changed, Ended, Reason, Sampled, Started
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Changed, Ended, Sampled, Started
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.presets.expectation import find_expectation
 from linkgauge.tui.run.cockpit_state import CockpitState

@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.events import Event, Started
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.mesh.cluster import Cluster
 from linkgauge.mesh.coordinator import Mesh
 from linkgauge.mesh.events import (

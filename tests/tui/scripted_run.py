@@ -10,24 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from linkgauge.engine.model.events import (
-    Changed,
-    Ended,
-    Event,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-    SessionTotal,
-    Started,
-    Totals,
-    Warned,
-)
-from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.latency_histogram import bucket_of
-from linkgauge.engine.model.peer import LOOPBACK, Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.latency_histogram import bucket_of
+from linkgauge.engine.model.counters.samples import (
     CoreTimes,
     DatagramSample,
     LatencyCounts,
@@ -35,7 +19,23 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End, sender_of
+from linkgauge.engine.model.events import (
+    Changed,
+    Ended,
+    Event,
+    Opened,
+    Sampled,
+    SessionTotal,
+    Started,
+    Totals,
+    Warned,
+)
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.peer import LOOPBACK, Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.near.base_run import Run
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog

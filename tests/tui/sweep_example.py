@@ -1,7 +1,9 @@
 """A sweep of twelve points with its results, for tests."""
 
-from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan
+from linkgauge.engine.model.directions import Direction, PerDirection
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import CpuSummary, Measurement, Summary, TcpSummary
 from linkgauge.engine.results.sweep import Sweep, SweepPoint, SweepResult

@@ -4,8 +4,9 @@ from dataclasses import replace
 from functools import reduce
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.watch.data_budget import MonthUse, expected_cost, find_shortage, most_bytes
 from linkgauge.watch.events import CheckSkipped, CheckVerdict, SkipReason, WatchEvent, WatchNotice, WatchStarted

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from ...engine.model.directions import Direction
 from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
-from ...engine.model.plan import Direction, Plan, SocketOptions
+from ...engine.model.plan import Plan, SocketOptions
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
 from ..words import parsing

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
+from ...engine.model.counters.latency_histogram import summarize_latency
+from ...engine.model.counters.samples import latency_counts
+from ...engine.model.directions import Direction
 from ...engine.model.events import Sampled
-from ...engine.model.latency_histogram import summarize_latency
-from ...engine.model.plan import Direction, Plan
-from ...engine.model.samples import latency_counts
+from ...engine.model.plan import Plan
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.rate_and_loss import bits_per_second, host_percent, per_second
 from ...engine.results.sums.session_sums import SessionDatagrams

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.plan import (
     DEFAULT_INTERVAL_NS,
     DEFAULT_LOSS_GOAL_PPM,
     SECOND_NS,
-    Direction,
     Mode,
     Plan,
     Settings,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import LinkgaugeError
-from ...engine.model.events import Reason
+from ...engine.model.run_end import Reason
 from .output import note_signal
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any
 from ...discovery.announcement import Announcement
 from ...engine.control.tls import Certificate, format_fingerprint
 from ...engine.far.endpoint import Endpoint
-from ...engine.far.listener import get_inherited_listener, listen, reachable_hosts
+from ...engine.far.listener import get_inherited_listener, listen, reachable_hosts, spell_for_client
 from ...engine.far.status import LogEntry, LogSink
 from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError, TlsError, UsageError
 from ...engine.model.ip_address import check_zone, is_loopback_address
@@ -159,16 +159,20 @@ class EndpointSetup:
         port = self.listener.getsockname()[1]
         return [str(Peer(host, port)) for host in reachable_hosts(self.listener)]
 
+    @property
+    def client_peer(self) -> str:
+        """The endpoint's best address as a client writes it."""
+        port = self.listener.getsockname()[1]
+        return str(Peer(spell_for_client(reachable_hosts(self.listener)[0]), port)).removesuffix(f":{DEFAULT_PORT}")
+
     def near_command(self) -> str:
         """Return the command to paste at the near end, with the key if it is new."""
-        peer = self.find_peers()[0].removesuffix(f":{DEFAULT_PORT}")
         key = [] if self.new_key is None else [f"{KEY_VARIABLE}={self.new_key.reveal()}"]
-        return shell_command(*key, "linkgauge", "check", peer, *self.tls_option.split())
+        return shell_command(*key, "linkgauge", "check", self.client_peer, *self.tls_option.split())
 
     def near_command_with_file(self) -> str:
         """Return the command for the near end. The user must copy the file with the key there."""
-        peer = self.find_peers()[0].removesuffix(f":{DEFAULT_PORT}")
-        return shell_command("linkgauge", "check", peer, "--key-file", "FILE", *self.tls_option.split())
+        return shell_command("linkgauge", "check", self.client_peer, "--key-file", "FILE", *self.tls_option.split())
 
 
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:

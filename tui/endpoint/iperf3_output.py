@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ...engine.model.directions import Direction, End
 from ...engine.model.events import Ended, Event, Started
-from ...engine.model.plan import Direction, End
 from ...engine.results.figure_codec import encode
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import new_run_id

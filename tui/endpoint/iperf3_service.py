@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...engine.far.endpoint import Endpoint
-from ...engine.far.listener import listen, reachable_hosts
+from ...engine.far.listener import listen, reachable_hosts, spell_for_client
 from ...engine.far.status import LogEntry, LogSink
 from ...engine.iperf3.protocol.users import UserList
 from ...engine.model.errors import LinkgaugeError, UsageError
@@ -61,7 +61,7 @@ class Iperf3Setup:
         """The command to paste at a client."""
         port = [] if self.port == IPERF3_PORT else ["-p", str(self.port)]
         login = [] if self.users is None else ["--username", "NAME", "--rsa-public-key-path", "FILE"]
-        return shell_command("iperf3", "-c", reachable_hosts(self.listener)[0], *port, *login)
+        return shell_command("iperf3", "-c", spell_for_client(reachable_hosts(self.listener)[0]), *port, *login)
 
     @property
     def access(self) -> str:

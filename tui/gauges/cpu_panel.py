@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
-from ...engine.model.plan import End
+from ...engine.model.directions import End
 from ..kit.drawing.canvas import bar
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import LOAD, MUTED

@@ -8,9 +8,9 @@ from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
 
-from ...engine.model.events import ExpectedRate
-from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import Direction
+from ...engine.model.counters.latency_histogram import LatencySummary
+from ...engine.model.directions import Direction
+from ...engine.model.expected_rate import ExpectedRate
 from ..kit.drawing.big_digits import DigitFont, align_right, big_digits, largest_font, style_digits
 from ..kit.drawing.canvas import EXPECTED_TICK, PEAK_TICK, bar, tick_cell
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit

@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.content import Content
 
-from ...engine.model.latency_histogram import LatencySummary
+from ...engine.model.counters.latency_histogram import LatencySummary
 from ..kit.drawing.canvas import bar
 from ..kit.drawing.styled_lines import LineWidget
 from ..kit.drawing.styles import LOAD, MUTED

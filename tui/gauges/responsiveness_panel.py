@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
-from ...engine.model.plan import Direction, Settings
+from ...engine.model.directions import Direction
+from ...engine.model.plan import Settings
 from ..kit.drawing.big_digits import GRADE_ROWS, grade_letter
 from ..kit.drawing.styled_lines import LineWidget, first_fit
 from ..kit.drawing.styles import BAD, GOOD, MUTED, SHORT
@@ -16,7 +17,8 @@ from ..readings.latency_reading import ResponsivenessReading, StepState
 from ..words import numbers, responsiveness
 
 if TYPE_CHECKING:
-    from ...engine.results.responsiveness.result import Grade, Latency, Responsiveness, RoundTrips
+    from ...engine.results.responsiveness.grade import Grade
+    from ...engine.results.responsiveness.result import Latency, Responsiveness, RoundTrips
     from ..readings.latency_reading import LoadStep
 
 _STEP_NAMES: Final = {None: "idle", Direction.OUT: "out", Direction.IN: "in", Direction.DUPLEX: "both"}

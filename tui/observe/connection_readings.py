@@ -8,11 +8,13 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from ...engine.model.events import Expectation, Sampled, Started
+from ...engine.model.counters.samples import Sample, SessionSample
+from ...engine.model.directions import Direction, End
+from ...engine.model.events import Sampled, Started
+from ...engine.model.expected_rate import Expectation
 from ...engine.model.host_info import UNKNOWN_HOST
 from ...engine.model.peer import LOOPBACK
-from ...engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from ...engine.model.samples import Sample, SessionSample
+from ...engine.model.plan import SECOND_NS, Plan, Settings
 from ...engine.results.meter import Meter
 from ...observe.observation import ConnectionKey, Observation, ObservedConnection
 from ...presets.auto_select import NO_PRESET

@@ -10,7 +10,7 @@ from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ...engine.model.plan import Direction
+from ...engine.model.directions import Direction
 from ...observe.observation import ConnectionKey, ObservedConnection, Status
 from ...presets.diagnosis.window_bounds import FlowWindows
 from ..gauges.flow_gauge import FlowGauge

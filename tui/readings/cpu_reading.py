@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...engine.model.plan import End
+from ...engine.model.directions import End
 from ...engine.results.rate_and_loss import percent_of
 
 if TYPE_CHECKING:

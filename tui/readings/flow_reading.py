@@ -7,9 +7,9 @@ of a second fluctuates too much to be read. `None` is unknown, rates are bits pe
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ...engine.model.events import Expectation, ExpectedRate
-from ...engine.model.latency_histogram import LatencySummary, merge_counts, summarize_latency
-from ...engine.model.plan import Direction
+from ...engine.model.counters.latency_histogram import LatencySummary, merge_counts, summarize_latency
+from ...engine.model.directions import Direction
+from ...engine.model.expected_rate import Expectation, ExpectedRate
 from ...engine.results.rate_and_loss import per_second, percent_of
 from ...presets.verdict import DEFAULT_PASS_PERCENT, rate_word
 from ..words.iperf3 import live_source_text

@@ -8,8 +8,8 @@ from enum import Enum, auto
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import Direction
+from ...engine.model.counters.latency_histogram import LatencySummary
+from ...engine.model.directions import Direction
 from .cockpit_snapshot import Phase
 from .flow_reading import datagram_reading, flow_reading
 

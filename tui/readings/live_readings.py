@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ...engine.model.plan import Direction, End, Plan, Settings, sender_of
-from ...engine.model.samples import SessionSample
+from ...engine.model.counters.samples import SessionSample
+from ...engine.model.directions import Direction, End, sender_of
+from ...engine.model.plan import Plan, Settings
 from ...engine.results.meter import SHOWN_NS, Meter
 from ...engine.results.rate_and_loss import per_second
 from ...engine.results.sums.session_sums import SessionSum, SessionSums

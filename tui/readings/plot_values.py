@@ -10,8 +10,9 @@ from enum import Enum, auto
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.events import Expectation, ExpectedRate
-from ...engine.model.plan import SECOND_NS, Direction, Plan
+from ...engine.model.directions import Direction
+from ...engine.model.expected_rate import Expectation, ExpectedRate
+from ...engine.model.plan import SECOND_NS, Plan
 from ..words import numbers
 from ..words.numbers import RateScale, RateUnit
 from ..words.summary import period_bit_s

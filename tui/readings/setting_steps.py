@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from ...engine.model.directions import Direction
+from ...engine.model.plan import SECOND_NS, Plan, Settings
 from ...engine.model.workload import Workload, all_workloads
 from ...engine.results.responsiveness.plan import responsiveness_plan
 from ..words.numbers import KIB

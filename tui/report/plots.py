@@ -19,7 +19,7 @@ with contextlib.chdir(Path(__file__).parent):
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-from ...engine.model.plan import Direction, End
+from ...engine.model.directions import Direction, End
 from ...engine.results.responsiveness.result import ResponsivenessPoint
 from ...engine.results.sums.traces import PlotPeriod
 from ...engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult

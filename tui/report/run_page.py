@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...engine.host.saved_files import write_atomically
+from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError
 from ...engine.model.host_info import HostInfo
-from ...engine.model.plan import Direction, Mode
+from ...engine.model.plan import Mode
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self
 from textual.message import Message
 
 from ...engine.model.errors import LinkgaugeError, PeerError, PeerKeyRequired
-from ...engine.model.events import Event
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
@@ -18,6 +17,7 @@ from ..readings.cockpit_snapshot import RunProblem
 from ..session.run_spec import Judging, RunSpec
 
 if TYPE_CHECKING:
+    from ...engine.model.events import Event
     from ...engine.results.summary import Summary
     from ...presets.auto_select import PresetSelection
     from ..session.run_session import RunSession
@@ -35,7 +35,7 @@ class RunOpened(Message):
 class EventArrived(Message):
     """An event of the run."""
 
-    event: Event
+    event: "Event"
 
 
 @dataclass

@@ -6,11 +6,12 @@ Pure. The screen's handlers report events and changes. `snapshot()` returns the 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ...engine.model.directions import Direction, End
 from ...engine.model.errors import PlanError
-from ...engine.model.events import Event, Expectation, Started
+from ...engine.model.expected_rate import Expectation
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
-from ...engine.model.plan import MAX_SESSIONS, Direction, End, Plan, Settings
+from ...engine.model.plan import MAX_SESSIONS, Plan, Settings
 from ...engine.model.workload import Workload
 from ...engine.results.rate_and_loss import host_percent
 from ...presets.expectation import find_expectation
@@ -23,6 +24,7 @@ from ..readings.setting_steps import next_rate, next_window
 from ..words.redaction import REDACTION
 
 if TYPE_CHECKING:
+    from ...engine.model.events import Event
     from ...engine.results.summary import Summary
     from ...presets.diagnosis.finding import Finding
     from ...presets.diagnosis.window_bounds import FlowWindows
@@ -221,16 +223,15 @@ class CockpitState:
         else:
             self.phase = Phase.RUNNING
 
-    def handle_event(self, event: Event) -> None:
+    def handle_event(self, event: "Event") -> None:
         """Process the run's next event."""
-        if isinstance(event, Started):
-            self._ip_version = event.ip_version
         if self.readings is not None:
             self.readings.log.add_event(event)
             if self._requested == self.readings.settings:
                 self._requested = None
             if (started := self.readings.meter.started) is not None:
                 self._hosts = {End.NEAR: started.near, End.FAR: started.far}
+                self._ip_version = started.ip_version
 
     def run_ended(self, summary: "Summary") -> None:
         """Show the results of a run that has ended."""

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from ...engine.model.plan import Direction
+from ...engine.model.directions import Direction
 from ...engine.model.workload import all_workloads
 from ..kit.screens.base_screen import Dialog
 from ..readings.setting_steps import DATAGRAM_STEPS, DURATION_STEPS, SESSION_STEPS, WINDOW_STEPS, rate_steps

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
-from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Started
+from ...engine.model.events import Ended, Event, Started
+from ...engine.model.run_end import EndText, Reason, RunEnd
 from ...engine.results.figure_codec import encode
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, new_run_id

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from ...engine.model.errors import RunLogError
-from ...engine.model.events import STILL_RUNNING, Changed, Ended, Event, Opened, Sampled, Started
+from ...engine.model.events import Changed, Ended, Event, Opened, Sampled, Started
 from ...engine.model.plan import Plan
+from ...engine.model.run_end import STILL_RUNNING
 from ...engine.model.shell_commands import shell_command
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, RunRecord

@@ -11,10 +11,12 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import Any, Final
 
+from ...engine.model.directions import Direction
 from ...engine.model.errors import LinkgaugeError, RunLogError
-from ...engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled, Started
+from ...engine.model.events import Ended, Event, Sampled, Started
 from ...engine.model.peer import Peer
-from ...engine.model.plan import Direction, Mode, Plan, Settings
+from ...engine.model.plan import Mode, Plan, Settings
+from ...engine.model.run_end import EndText, Reason, RunEnd
 from ...engine.near.base_run import ExpectationFinder, Run
 from ...engine.near.ceiling import Ceiling, load_ceiling
 from ...engine.near.connect import FarEnd, open_far_end

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import UsageError
-from ...engine.model.events import Expectation
+from ...engine.model.expected_rate import Expectation
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan, Settings

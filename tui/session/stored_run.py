@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final, get_args
 
 from ...engine.model.errors import PlanError
-from ...engine.model.events import Expectation, Started
+from ...engine.model.events import Started
+from ...engine.model.expected_rate import Expectation
 from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Plan
 from ...engine.results.comparison import compare

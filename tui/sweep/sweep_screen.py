@@ -22,8 +22,9 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from ...engine.model.errors import LinkgaugeError
-from ...engine.model.events import Event, Reason
+from ...engine.model.events import Event
 from ...engine.model.peer import Peer
+from ...engine.model.run_end import Reason
 from ...engine.results.sweep import Sweep, SweepPoint, SweepResult
 from ..gauges.plots.overlay_plot import OverlayPlot
 from ..kit.actions import ScreenKind, bindings

@@ -12,10 +12,12 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Any, Final, Protocol
 
+from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError
-from ...engine.model.events import Event, Reason
+from ...engine.model.events import Event
 from ...engine.model.peer import Peer
-from ...engine.model.plan import Direction, Mode, Plan, SocketOptions
+from ...engine.model.plan import Mode, Plan, SocketOptions
+from ...engine.model.run_end import Reason
 from ...engine.model.serialization import decode, encode
 from ...engine.results.confidence import SERIES_INTERVAL_NS
 from ...engine.results.meter import replay

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, Literal
 
-from ...engine.model.events import ExpectedRate
+from ...engine.model.expected_rate import ExpectedRate
 from ...engine.model.plan import SECOND_NS
 from ...engine.results.csv_export import defuse
 from ...engine.results.figure_codec import DOCUMENT_VERSION, encode, round_figure

@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 from ...engine.model.plan import Plan
 from ...engine.results.comparison import Comparison, Difference, Figure, FigureUnit
 from ...engine.results.figure_codec import round_figure
-from ...engine.results.responsiveness.result import GRADES
+from ...engine.results.responsiveness.grade import GRADES
 from ...engine.results.run_log import RunRecord
 from . import numbers
 from .datagram_results import loss_percent

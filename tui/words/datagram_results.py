@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import Direction
+from ...engine.model.counters.latency_histogram import LatencySummary
+from ...engine.model.directions import Direction
 from ...engine.results.rate_and_loss import percent_of
 from . import numbers
 from .numbers import NBSP, UNKNOWN

@@ -4,9 +4,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from ...engine.model.counters.session_counters import SocketInfo
+from ...engine.model.directions import End
 from ...engine.model.events import Changed, Ended, Event, Opened, Sampled, Started, Totals, Warned
-from ...engine.model.plan import End, Plan, Settings
-from ...engine.model.session_counters import SocketInfo
+from ...engine.model.plan import Plan, Settings
 from . import numbers
 from .iperf3 import host_text
 from .responsiveness import phase_change_text, phase_text, phases_text

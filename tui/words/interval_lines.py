@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ...engine.model.directions import Direction
 from ...engine.model.events import Sampled
-from ...engine.model.plan import Direction, Plan
+from ...engine.model.plan import Plan
 from ...engine.results.interval_result import FlowFigures, IntervalResult
 from ...engine.results.meter import Interval, Meter
 from ...engine.results.sample_merging import merge_samples

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from ...engine.model.directions import Direction, End
 from ...engine.model.host_info import HostInfo
-from ...engine.model.plan import Direction, End
 from . import numbers
 
 if TYPE_CHECKING:

@@ -12,8 +12,10 @@ from itertools import groupby
 from math import floor, log10
 from typing import Final
 
-from ...engine.model.events import ExpectedRate, Reason
-from ...engine.model.plan import MIB, SECOND_NS, Direction, Plan, Settings, format_size
+from ...engine.model.directions import Direction
+from ...engine.model.expected_rate import ExpectedRate
+from ...engine.model.plan import MIB, SECOND_NS, Plan, Settings, format_size
+from ...engine.model.run_end import Reason
 from ...engine.model.workload import Workload
 from ...engine.results.rate_and_loss import change_percent
 from ...presets.number_text import (

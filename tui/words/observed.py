@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ...engine.model.plan import Direction
+from ...engine.model.directions import Direction
 from . import numbers
 
 if TYPE_CHECKING:

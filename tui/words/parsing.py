@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer, is_iperf3_address, is_ssh_address
 from ...engine.model.plan import (
@@ -21,14 +22,13 @@ from ...engine.model.plan import (
     MAX_SESSIONS,
     MIN_DATAGRAM_BYTES,
     SECOND_NS,
-    Direction,
 )
 from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
 from ...presets.sending_rate import RATE_WORDS, SendingRate
 from .redaction import REDACTION
 
 if TYPE_CHECKING:
-    from ...engine.results.responsiveness.result import Grade
+    from ...engine.results.responsiveness.grade import Grade
 
 T = TypeVar("T")
 W = TypeVar("W", bound=str)
@@ -172,7 +172,7 @@ def rise_ns(text: str) -> int:
 
 def grade(text: str) -> "Grade":
     """Parse a grade of latency under load, in upper or lower case: `A+`, `b`."""
-    from ...engine.results.responsiveness.result import GRADES
+    from ...engine.results.responsiveness.grade import GRADES
 
     return _word(GRADES[:-1], text, "grade")  # the last one is a pass for everything
 

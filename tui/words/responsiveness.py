@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.plan import Direction, Plan, Settings
-from ...engine.results.responsiveness.grade import GRADE_LIMITS_MS
-from ...engine.results.responsiveness.result import GRADES
+from ...engine.model.directions import Direction
+from ...engine.model.plan import Plan, Settings
+from ...engine.results.responsiveness.grade import GRADE_LIMITS_MS, GRADES
 from ...presets.number_text import LOAD_NAMES
 from . import numbers
 from .table import NAMES, Column, Table
 
 if TYPE_CHECKING:
+    from ...engine.results.responsiveness.grade import Grade
     from ...engine.results.responsiveness.result import (
-        Grade,
         Latency,
         LoadedLatency,
         Responsiveness,

@@ -8,11 +8,12 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import Final
 
+from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import DEFAULT_PORT
-from ...engine.model.plan import Direction, ResponsivenessTest, Settings
+from ...engine.model.plan import ResponsivenessTest, Settings
 from ...engine.model.workload import Workload
-from ...engine.results.responsiveness.result import GRADES
+from ...engine.results.responsiveness.grade import GRADES
 from ...engine.results.run_log import SEARCH_FIELDS, WHOLE, RunEntry, RunQuery
 from ...engine.results.run_log.run_brief import ListedLatency, ListedSettings, RunBrief
 from . import numbers, responsiveness

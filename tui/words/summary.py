@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ...engine.model.events import STILL_RUNNING, EndText, ExpectedRate, RunEnd
-from ...engine.model.latency_histogram import LatencySummary
-from ...engine.model.plan import SECOND_NS, End, Mode, Plan
+from ...engine.model.counters.latency_histogram import LatencySummary
+from ...engine.model.directions import End
+from ...engine.model.expected_rate import ExpectedRate
+from ...engine.model.plan import SECOND_NS, Mode, Plan
+from ...engine.model.run_end import STILL_RUNNING, EndText, RunEnd
 from ...engine.results.rate_and_loss import percent_of
 from ...presets.verdict import judge_period
 from . import numbers

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
+from ...model.directions import Direction, connects_back
 from ...model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
 from ...model.ip_address import client_network
 from ...model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
-from ...model.plan import MIB, SECOND_NS, Direction, Plan, Settings, connects_back, format_size
+from ...model.plan import MIB, SECOND_NS, Plan, Settings, format_size
 from ...model.workload import Workload
 from ...workers.core_assignment import check_cores, shares_cores
 from ..datagram_limits import DatagramLimits

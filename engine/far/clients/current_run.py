@@ -5,8 +5,9 @@ import logging
 import time
 from abc import ABC, abstractmethod
 
-from ...model.events import Reason, RunEnd
-from ...model.plan import Direction, End, Plan, sender_of
+from ...model.directions import Direction, End, sender_of
+from ...model.plan import Plan
+from ...model.run_end import Reason, RunEnd
 from ...workers.pool import WorkerPool
 from ..status import RunStatus
 

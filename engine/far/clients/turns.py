@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from ...model.counters.samples import OtherTests
 from ...model.errors import EndpointBusy, RequestDeclined
 from ...model.plan import SECOND_NS, Plan
-from ...model.samples import OtherTests
 from .admitted_client import AdmittedClient
 from .current_run import CurrentRun
 

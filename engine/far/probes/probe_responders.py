@@ -9,9 +9,10 @@ import socket
 import time
 from typing import Final
 
+from ...model.directions import Direction
 from ...model.errors import RemoteProtocolError
 from ...model.limits import Limits, TokenBucket
-from ...model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Direction, Plan
+from ...model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Plan
 from ...protocol.preamble import DATA_ACCEPTED, DataHello
 from ...protocol.probe_datagrams import DATAGRAM_PROBE_BYTES
 from ...protocol.tokens import RunSecret, SerialTokens, TicketCheck

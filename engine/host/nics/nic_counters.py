@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from ...model.samples import NicCounts
+from ...model.counters.samples import NicCounts
 
 _DEV: Final = Path("/proc/net/dev")
 _COLUMNS: Final = 16

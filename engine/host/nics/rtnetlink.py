@@ -95,11 +95,17 @@ def _get_route(netlink: socket.socket, source: IpAddress, target: IpAddress) -> 
 
 
 class _Address(NamedTuple):
-    """An address of an interface; others may reach a lasting one, now and later."""
+    """An address of an interface; a passing one is tentative, temporary or deprecated."""
 
     interface: int
     packed: bytes
-    is_lasting: bool
+    scope: int
+    is_passing: bool
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether hosts beyond the link may reach it, now and later."""
+        return self.scope < _RT_SCOPE_LINK and not self.is_passing
 
 
 def read_all_addresses() -> list[_Address]:
@@ -119,8 +125,7 @@ def _get_addresses(netlink: socket.socket, family: int) -> list[_Address]:
         # On a point-to-point link IFA_ADDRESS is the other end's address, and IFA_LOCAL this end's.
         packed = attributes.get(_IFA_LOCAL, attributes.get(_IFA_ADDRESS))
         if packed is not None:
-            is_lasting = scope < _RT_SCOPE_LINK and not flags & _IFA_F_PASSING
-            addresses.append(_Address(index, packed, is_lasting))
+            addresses.append(_Address(index, packed, scope, bool(flags & _IFA_F_PASSING)))
     return addresses
 
 
@@ -163,6 +168,16 @@ def get_links(netlink: socket.socket, index: int, flags: int = 0) -> Iterator[Li
 def read_addresses() -> list[IpAddress]:
     """Return the lasting addresses of all interfaces that other hosts may reach; none off Linux. Raises OSError."""
     return [ip_address(each.packed) for each in read_all_addresses() if each.is_lasting]
+
+
+def read_link_local_hosts() -> list[str]:
+    """Return the lasting link-local addresses, as `fe80::1%eth0`; none off Linux. Raises OSError."""
+    addresses = [each for each in read_all_addresses() if each.scope == _RT_SCOPE_LINK and not each.is_passing]
+    return [
+        f"{address}%{socket.if_indextoname(each.interface)}"
+        for each in addresses
+        if (address := ip_address(each.packed)).version == 6
+    ]
 
 
 def local_addresses() -> list[str]:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ...model.samples import HostDrops
+from ...model.counters.samples import HostDrops
 from ..nics.nic_counters import read_nic_drops
 from .queueing_discipline import read_queue_counts
 

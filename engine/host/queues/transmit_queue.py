@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ...model.samples import QueueSample
+from ...model.counters.samples import QueueSample
 from ..nics.nic import find_counter_folder
 from .drop_counters import WrappingTotal
 from .queueing_discipline import QueueCounts, read_queue_counts

@@ -13,15 +13,16 @@ from typing import Final
 
 from ...far.base_run import BaseFarRun
 from ...far.clients.admission import Grant
+from ...model.counters.session_counters import SocketInfo
+from ...model.directions import Direction, End
 from ...model.errors import (
     ConnectionClosed,
     LimitReached,
     LinkgaugeError,
     RemoteProtocolError,
 )
-from ...model.events import EndText, Reason, RunEnd
-from ...model.plan import SECOND_NS, Direction, End
-from ...model.session_counters import SocketInfo
+from ...model.plan import SECOND_NS
+from ...model.run_end import EndText, Reason, RunEnd
 from ...workers.ipc import AdoptSession, ConnectionFailed, ConnectionOpened, SessionEvent
 from ...workers.pool import WorkerPool
 from ...workloads.byte_budget import extend_amount

@@ -8,24 +8,16 @@ from typing import Any
 from ...far.clients.turns import OtherTestsReader
 from ...metering.sampler import Sampler
 from ...metering.shared_counters import SharedCounters
-from ...model.events import (
-    Ended,
-    Event,
-    Expectation,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-    Started,
-    Totals,
-    Warned,
-)
+from ...model.counters.samples import Sample
+from ...model.counters.session_counters import SocketInfo
+from ...model.directions import Direction, End
+from ...model.events import Ended, Event, Opened, Sampled, Started, Totals, Warned
+from ...model.expected_rate import Expectation
 from ...model.host_info import HostInfo
 from ...model.ip_address import unmap_ip_address
 from ...model.peer import IPERF3_SCHEME
-from ...model.plan import MAX_BYTES_LIMIT, Direction, End, Plan
-from ...model.samples import Sample
-from ...model.session_counters import SocketInfo
+from ...model.plan import MAX_BYTES_LIMIT, Plan
+from ...model.run_end import Reason, RunEnd
 from ...protocol.other_tests_warning import OtherTestsWatch
 from ..protocol.users import UserList
 from .requests import TestRequest

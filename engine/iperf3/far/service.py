@@ -31,8 +31,8 @@ from ...model.errors import (
     explain_os_error,
     explain_resource_error,
 )
-from ...model.events import EndText, Reason
 from ...model.plan import Plan
+from ...model.run_end import EndText, Reason
 from ..channel import Iperf3Channel
 from ..protocol.cookie_and_streams import COOKIE_BYTES
 from ..protocol.json_bodies import MAX_PARAMETERS_BYTES

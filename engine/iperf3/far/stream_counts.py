@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...metering.shared_counters import SharedCounters
+from ...model.counters.session_counters import DATAGRAM_COUNTER_NAMES, TCP_COUNTER_NAMES
+from ...model.directions import Direction, End
 from ...model.events import Totals
-from ...model.plan import SECOND_NS, Direction, End
-from ...model.session_counters import DATAGRAM_COUNTER_NAMES, TCP_COUNTER_NAMES
+from ...model.plan import SECOND_NS
 from ..protocol.cookie_and_streams import Stream
 from ..protocol.results import EndResults, StreamResult, total_of
 

@@ -16,8 +16,10 @@ from typing import Final
 from .... import __version__
 from ...control.handshake import HandshakeResult
 from ...metering.drain import MAX_DRAIN_S
+from ...model.counters.samples import Sample
+from ...model.directions import Direction
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
-from ...model.events import EndText, Reason, RunEnd, Totals, WarningText
+from ...model.events import Totals, WarningText
 from ...model.peer import Peer
 from ...model.plan import (
     MAX_BYTES_LIMIT,
@@ -25,12 +27,11 @@ from ...model.plan import (
     MIN_BLOCK_BYTES,
     MIN_DATAGRAM_BYTES,
     SECOND_NS,
-    Direction,
     Mode,
     Plan,
     Settings,
 )
-from ...model.samples import Sample
+from ...model.run_end import EndText, Reason, RunEnd
 from ...near.base_run import ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
 from ...near.session_set import SessionSet
 from ...near.socket_option_checks import check_binding, check_options

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ...model.counters.samples import Sample, SessionSample
+from ...model.directions import Direction, End
 from ...model.events import SessionTotal, Totals, WarningText
-from ...model.plan import SECOND_NS, Direction, End
-from ...model.samples import Sample, SessionSample
+from ...model.plan import SECOND_NS
 from ..protocol.cookie_and_streams import Stream
 from ..protocol.results import EndResults, StreamResult, total_of
 

@@ -6,7 +6,7 @@ The client sends the cookie first on each TCP connection. A stream's id follows 
 import secrets
 from typing import Final
 
-from ...model.plan import Direction
+from ...model.directions import Direction
 
 Stream = tuple[int, Direction, int]
 """A stream's id, its single direction and its session."""

@@ -7,6 +7,7 @@ with the number of iperf3. Every value is bounded here; an endpoint's own limits
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ...model.directions import Direction
 from ...model.plan import (
     MAX_BYTES_LIMIT,
     MAX_DATAGRAM_BYTES,
@@ -16,7 +17,6 @@ from ...model.plan import (
     MIB,
     MIN_DATAGRAM_BYTES,
     MIN_MSS_BYTES,
-    Direction,
 )
 from .json_bodies import as_object, read_text, read_true, read_whole
 from .refusals import ErrorNumber, Iperf3Refusal, refuse_by_number

@@ -6,6 +6,7 @@ warm-up of a plan is iperf3's omitted time, in whole seconds.
 
 from typing import Final
 
+from ...model.directions import Direction
 from ...model.errors import PlanError
 from ...model.plan import (
     MAX_DURATION_NS,
@@ -14,7 +15,6 @@ from ...model.plan import (
     MIN_RATE_BIT_S,
     MIN_WINDOW_BYTES,
     SECOND_NS,
-    Direction,
     Mode,
     Plan,
     Settings,

@@ -8,9 +8,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from ...model.directions import Direction
 from ...model.errors import RemoteProtocolError, make_printable
 from ...model.events import SessionTotal
-from ...model.plan import MAX_SESSIONS, SECOND_NS, Direction
+from ...model.plan import MAX_SESSIONS, SECOND_NS
 from .json_bodies import as_object, read_number, read_text, read_whole
 
 _MAX_STREAMS: Final = 2 * MAX_SESSIONS

@@ -8,9 +8,9 @@ it covered: its own time, or the pace if that is longer.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ...model.latency_histogram import bucket_midpoint_ns, bucket_of
+from ...model.counters.latency_histogram import bucket_midpoint_ns, bucket_of
+from ...model.counters.samples import LatencyCounts
 from ...model.plan import PROBE_PACE_NS
-from ...model.samples import LatencyCounts
 from .result import Latency, ProbeKind
 
 _TRIMMED: Final = 0.05  # draft-ietf-ippm-responsiveness: its TMP is 95 %

@@ -4,10 +4,10 @@ Pure. It is the scale of DSLReports (dslreports.com/faq/17930): the mean of the 
 uploading, against fixed limits. A path that is slow when idle is not judged.
 """
 
-from typing import Final
+from typing import Final, Literal
 
-from .result import GRADES, Grade
-
+Grade = Literal["A+", "A", "B", "C", "D", "F"]
+GRADES: Final[tuple[Grade, ...]] = ("A+", "A", "B", "C", "D", "F")
 GRADE_SCALE: Final = "dslreports"
 """The name of the scale in a run's document."""
 _MILLISECOND_NS: Final = 1_000_000

@@ -5,8 +5,8 @@ The probe's requests have columns of their own in every run with a probe.
 
 from typing import Final
 
+from ...model.directions import End
 from ...model.events import Sampled
-from ...model.plan import End
 from .distribution import mean_ns, percentile_ns
 
 FIGURES: Final = (

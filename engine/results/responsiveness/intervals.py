@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...model.plan import Direction, End
-from ...model.samples import GAUGE, PEAK, ProbeSample, QueueSample, Sample, SessionSample
-from ..rate_and_loss import OWN, Sums, bits_per_second, extend_fields
+from ...model.counters.samples import GAUGE, PEAK, ProbeSample, QueueSample, Sample, SessionSample
+from ...model.directions import Direction, End
+from ..rate_and_loss import bits_per_second
+from ..sums.field_sums import OWN, Sums, extend_fields
 from .distribution import (
     Counts,
     add_counts,

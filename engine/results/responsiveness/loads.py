@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ...model.counters.latency_histogram import bucket_of
+from ...model.counters.samples import ProbeSample
+from ...model.directions import Direction, End, PerDirection, sender_of
 from ...model.events import Started
-from ...model.latency_histogram import bucket_of
-from ...model.plan import SECOND_NS, Direction, End, PerDirection, sender_of
-from ...model.samples import ProbeSample
+from ...model.plan import SECOND_NS
 from ...model.workload import Workload
 from ..rate_and_loss import bits_per_second, percent_of
 from .distribution import (

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from ...model.plan import SECOND_NS, Direction, Plan, ResponsivenessTest, Settings, SocketOptions
+from ...model.directions import Direction
+from ...model.plan import SECOND_NS, Plan, ResponsivenessTest, Settings, SocketOptions
 
 LOAD_SESSIONS: Final = 8
 """The sessions in each direction at first; a test in phases adds some if the rate is not steady."""

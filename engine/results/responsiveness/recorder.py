@@ -7,8 +7,9 @@ missing. They belong to the newest load of their direction that had begun. Memor
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from ...model.directions import Direction
 from ...model.events import Sampled, Started
-from ...model.plan import SECOND_NS, Direction, Settings
+from ...model.plan import SECOND_NS, Settings
 from .distribution import mean_ns, probe_latency
 from .grade import grade_of
 from .intervals import LoadInterval, LoadIntervals

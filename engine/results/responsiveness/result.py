@@ -7,12 +7,12 @@ when idle.
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ...model.plan import SECOND_NS, Direction, End, PerDirection
+from ...model.directions import Direction, End, PerDirection
+from ...model.plan import SECOND_NS
+from .grade import Grade
 
 ProbeKind = Literal["datagram", "request"]
 """The probe of the figures: echoed UDP datagrams, or, if none pass, requests on an idle connection."""
-Grade = Literal["A+", "A", "B", "C", "D", "F"]
-GRADES: Final[tuple[Grade, ...]] = ("A+", "A", "B", "C", "D", "F")
 Confidence = Literal["low", "medium", "high"]
 ResponsivenessClass = Literal["poor", "fair", "good", "excellent"]
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from statistics import pstdev
 from typing import Final
 
-from ...model.plan import SECOND_NS, Direction
+from ...model.directions import Direction
+from ...model.plan import SECOND_NS
 from .intervals import LoadInterval, Window, goodput
 
 _MIN_WINDOW_NS: Final = 350_000_000

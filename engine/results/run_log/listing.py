@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from ...host.process_identity import is_process_alive
-from ...model.events import Reason
+from ...model.run_end import Reason
 from ...model.serialization import make_printable
 from .log_file import LogConnection
 from .run_brief import BRIEF_COLUMNS, RunBrief, brief_row, lacks_briefs, load_document, read_brief

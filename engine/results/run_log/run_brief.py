@@ -12,7 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
-from ...model.plan import Direction, ResponsivenessTest
+from ...model.directions import Direction
+from ...model.plan import ResponsivenessTest
 from ..figure_codec import decode, encode, figure, is_number, part
 from .log_file import LogConnection, open_for_writing
 from .removal import pause_after

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 from ...model.errors import DecodeError, PlanError, RunLogError
-from ...model.events import Ended, Event, RunEnd, Warned
+from ...model.events import Ended, Event, Warned
+from ...model.run_end import RunEnd
 from ...model.serialization import decode_tagged, encode_tagged
 from ...model.shell_commands import shell_command
 from .event_blocks import unpack_events

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from ...model.errors import RunLogError
-from ...model.events import Event, Reason, Started
+from ...model.events import Event, Started
 from ...model.plan import SECOND_NS, Plan
+from ...model.run_end import Reason
 from ..meter import may_end_silent
 from ..sample_merging import SampleMerger
 from .event_blocks import pack_events

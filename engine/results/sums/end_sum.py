@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from ...model.counters.samples import CORES, PART, CoreTimes, CpuWaits, HostDrops, NicCounts, OtherTests, Sample
 from ...model.plan import MIB
-from ...model.samples import CORES, PART, CoreTimes, CpuWaits, HostDrops, NicCounts, OtherTests, Sample
 from ..rate_and_loss import core_percents, host_percent, hottest_core_percent, msec_each, percent_of
 from ..summary import CpuSummary, OtherTestsSummary
 from .other_tests_sum import summarize_others

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from ...model.counters.samples import OtherTests
 from ...model.events import Sampled
-from ...model.samples import OtherTests
 from ..summary import Measurement, OtherTestsSummary
 
 FIGURES: Final = ("other_tests", "other_received_mbit_s", "other_sent_mbit_s")

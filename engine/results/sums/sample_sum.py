@@ -9,16 +9,19 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Final
 
+from ...model.counters.latency_histogram import merge_counts, summarize_latency
+from ...model.counters.samples import PEAK, Sample, SessionSample, combine, latency_counts
+from ...model.directions import Direction, End, sender_of
 from ...model.events import Sampled, SessionTotal, Totals
-from ...model.latency_histogram import merge_counts, summarize_latency
-from ...model.plan import SECOND_NS, Direction, End, Settings, sender_of
-from ...model.samples import PEAK, Sample, SessionSample, combine, latency_counts
+from ...model.plan import SECOND_NS, Settings
 from ...model.workload import Workload
 from ..confidence import Estimate, RateSeries
-from ..rate_and_loss import OWN, Histogram, Sums, add_known, bits_per_second, extend_fields
+from ..rate_and_loss import add_known, bits_per_second
 from ..summary import Measurement
 from ..udp.datagram_sums import DatagramSum
 from .end_sum import EndSum
+from .field_sums import OWN, Sums, extend_fields
+from .histogram import Histogram
 from .sender_sum import SenderSum
 
 MAX_BEHIND: Final = 2_400

@@ -12,8 +12,8 @@ SO_MEMINFO). The kernel's clocks (tcpi_rwnd_limited, tcpi_sndbuf_limited) are a 
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from ...model.samples import SessionSample
-from ..rate_and_loss import Sums
+from ...model.counters.samples import SessionSample
+from .field_sums import Sums
 
 Hold = Literal["window", "buffer", "congestion", "pace", "empty"]
 """The other end's window, its own send buffer, the congestion window, pacing or a queue, or nothing to send."""

@@ -6,10 +6,11 @@ from operator import attrgetter
 from statistics import median
 from typing import Final
 
+from ...model.counters.samples import LEAST, DatagramSample, Sample, SessionSample, sum_known
+from ...model.directions import Direction
 from ...model.events import SessionTotal
-from ...model.plan import Direction
-from ...model.samples import LEAST, DatagramSample, Sample, SessionSample, sum_known
-from ..rate_and_loss import OWN, Histogram, Sums
+from .field_sums import OWN, Sums
+from .histogram import Histogram
 from .retransmit_bursts import LostAtOnce
 from .send_holds import SendHolds
 

@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from ...model.counters.samples import DatagramSample, Sample, SessionSample, sum_known
+from ...model.directions import Direction, sender_of
 from ...model.events import SessionTotal, Totals
-from ...model.plan import MIB, Direction, sender_of
-from ...model.samples import DatagramSample, Sample, SessionSample, sum_known
+from ...model.plan import MIB
 from ...model.workload import Workload
-from ..rate_and_loss import Histogram, add_known, bits_per_second, lost_percent
+from ..rate_and_loss import add_known, bits_per_second, lost_percent
+from .histogram import Histogram
 
 _SESSION_RTT_BITS: Final = 8  # a median within 0.8 %: one histogram for each of up to 256 sessions
 

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from ...model.events import Expectation, ExpectedRate, Sampled, Totals
-from ...model.latency_histogram import summarize_latency
-from ...model.plan import SECOND_NS, Direction, End, Settings, sender_of
-from ...model.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, latency_counts, sum_known
+from ...model.counters.latency_histogram import summarize_latency
+from ...model.counters.samples import GAUGE, LEAST, MEAN, PEAK, Sample, combine, latency_counts, sum_known
+from ...model.directions import Direction, End, sender_of
+from ...model.events import Sampled, Totals
+from ...model.expected_rate import Expectation, ExpectedRate
+from ...model.plan import SECOND_NS, Settings
 from ...model.workload import Workload
 from ..rate_and_loss import bits_per_second, host_percent, hottest_core_percent, percent_of
 from ..udp.datagram_sums import datagrams_of, missing_datagrams

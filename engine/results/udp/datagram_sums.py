@@ -14,23 +14,16 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
+from ...model.counters.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
+from ...model.counters.samples import GAUGE, PART, PEAK, DatagramSample, HostDrops, Sample, combine_known, sum_known
+from ...model.counters.session_counters import DATAGRAM_COUNTERS, SEARCH_DONE
+from ...model.directions import Direction, End, sender_of
 from ...model.events import SessionTotal
-from ...model.latency_histogram import bucket_midpoint_ns, merge_counts, summarize_latency
-from ...model.plan import Direction, End, sender_of
-from ...model.samples import (
-    GAUGE,
-    PART,
-    PEAK,
-    DatagramSample,
-    HostDrops,
-    Sample,
-    combine_known,
-    sum_known,
-)
-from ...model.session_counters import DATAGRAM_COUNTERS, SEARCH_DONE
 from ...model.workload import Workload
-from ..rate_and_loss import Histogram, Sums, add_known, bits_per_second
+from ..rate_and_loss import add_known, bits_per_second
 from ..summary import CapacitySummary, DatagramMode, DatagramSummary, LossByHost
+from ..sums.field_sums import Sums
+from ..sums.histogram import Histogram
 from .loss_location import LossCauses, LossCounts, locate_losses
 from .loss_pattern import LossPattern, LossSeries, find_loss_pattern
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ...model.counters.latency_histogram import summarize_latency
+from ...model.counters.samples import DatagramSample, latency_counts, sum_known
+from ...model.directions import Direction
 from ...model.events import Sampled
-from ...model.latency_histogram import summarize_latency
-from ...model.plan import Direction
-from ...model.samples import DatagramSample, latency_counts, sum_known
 from ..rate_and_loss import lost_percent, per_second
 from .datagram_sums import missing_datagrams
 

@@ -7,8 +7,9 @@ cores include other programs' packets, so a few are not evidence, and at most th
 from dataclasses import dataclass
 from typing import Final
 
-from ...model.plan import SECOND_NS, End
-from ...model.samples import HostDrops
+from ...model.counters.samples import HostDrops
+from ...model.directions import End
+from ...model.plan import SECOND_NS
 
 # At many interfaces frames of unknown protocols count as drops: bridges and switches send some every second.
 _NOISE: Final = 10

@@ -12,8 +12,8 @@ from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import Final, Literal
 
-from ...model.samples import GAUGE, PEAK
-from ..rate_and_loss import Sums
+from ...model.counters.samples import GAUGE, PEAK
+from ..sums.field_sums import Sums
 
 LossPattern = Literal["random", "bursts", "periodic"]
 """`random`: single losses; `bursts`: several in a row; `periodic`: at regular distances, in packets or in time."""

@@ -1,7 +1,7 @@
 """The datagrams that were sent behind the last one that arrived: their receivers cannot know them. Pure."""
 
+from ...model.directions import Direction, End, sender_of
 from ...model.events import Opened, Sampled
-from ...model.plan import Direction, End, sender_of
 from ...model.workload import Workload
 
 

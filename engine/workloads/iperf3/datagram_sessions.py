@@ -61,6 +61,8 @@ class Iperf3Receiver(DatagramReceiver):
     the highest one so far.
     """
 
+    _is_own_sender = False
+
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
         super().__init__(sock, context, resources)
         self._header = header_of(has_64bit_counters=context.has_64bit_counters)

@@ -21,8 +21,8 @@ from ...metering.shared_counters import (
     probe_count_word,
     probe_histogram_offset,
 )
+from ...model.counters.latency_histogram import bucket_of
 from ...model.errors import explain_os_error
-from ...model.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS
 from ...protocol.probe_datagrams import DATAGRAM_PROBE_BYTES, EchoDatagram, ProbeDatagram, decode_echo
 from ..socket_io import begin_thread

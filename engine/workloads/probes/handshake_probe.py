@@ -21,7 +21,7 @@ from ...metering.shared_counters import (
     probe_count_word,
     probe_histogram_offset,
 )
-from ...model.latency_histogram import bucket_of
+from ...model.counters.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, SocketOptions
 from ...protocol.preamble import DATA_ACCEPTED, DATA_KIND, encode_preamble
 from ..session_handshake import ConnectTarget, SessionSpec, hello_of

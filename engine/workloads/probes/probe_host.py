@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from ...metering.shared_counters import SharedCounters
-from ...model.plan import End, Mode, SocketOptions
-from ...model.session_counters import SocketInfo
+from ...model.counters.session_counters import SocketInfo
+from ...model.directions import End
+from ...model.plan import Mode, SocketOptions
 from ..datagram_handshake import connect_datagrams
 from ..session_handshake import ConnectTarget, SessionSpec
 from ..sockets import read_socket_info, set_dscp

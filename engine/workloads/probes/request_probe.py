@@ -12,7 +12,7 @@ from typing import Final
 
 from ...host.tcp_info import read_tcp_info
 from ...metering.shared_counters import tcp_counter_word
-from ...model.latency_histogram import bucket_of
+from ...model.counters.latency_histogram import bucket_of
 from ...model.plan import PROBE_PACE_NS, SECOND_NS
 from ..request_response import RrRequester
 from ..socket_io import SocketThread

@@ -12,8 +12,8 @@ from enum import IntEnum
 from math import sqrt
 from typing import Final
 
+from ...model.counters.session_counters import SEARCH_DONE
 from ...model.plan import MAX_RATE_BIT_S, SECOND_NS, Settings
-from ...model.session_counters import SEARCH_DONE
 from ...protocol.payload_datagrams import Feedback
 
 SEARCH_NS: Final = 10 * SECOND_NS

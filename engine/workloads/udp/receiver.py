@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Final
 
-from ...model.latency_histogram import bucket_of
+from ...model.counters.latency_histogram import bucket_of
 from ...model.plan import SECOND_NS, Settings
 from ...protocol.payload_datagrams import (
     FEEDBACK_INTERVAL_S,
@@ -24,7 +24,16 @@ from .delay_variation import DelayVariation, Jitter
 from .receive_stamps import ReceiveStamps
 from .sequence_tracker import SequenceTracker
 from .session import OF_EARLIER_DATAGRAMS, RECEIVE_BYTES, DatagramSession
-from .socket_options import IP_TOS, IPV6_TCLASS, NO_WAIT, SO_TIMESTAMPNS, SOL_UDP, UDP_GRO
+from .socket_options import (
+    ANCILLARY_BYTES,
+    IP_TOS,
+    IPV6_TCLASS,
+    NO_WAIT,
+    SO_TIMESTAMPNS,
+    SOL_UDP,
+    TELL_WHOLE_SIZE,
+    UDP_GRO,
+)
 
 _RECEIVE_TIMEOUT_S: Final = 0.1  # then the thread looks whether it is to end
 _TIMESPEC: Final = struct.Struct("@qq")
@@ -34,6 +43,7 @@ _RECENT_NS: Final = 8_000_000
 _REPORTS_IN_BUFFER: Final = 4
 _PACKET_OVERHEAD_BITS: Final = 10  # a packet takes a KiB and more besides its payload
 _NEVER: Final = 1 << 63
+_HEAD_BYTES: Final = 2_048  # hold a header, and any control datagram
 _CONGESTED: Final = 3  # the ECN field of a packet that met congestion, RFC 3168
 _ECN_MASK: Final = 3
 _TRAFFIC_CLASSES: Final = {(socket.IPPROTO_IP, IP_TOS), (socket.IPPROTO_IPV6, IPV6_TCLASS)}
@@ -45,10 +55,15 @@ class DatagramReceiver(DatagramSession):
 
     A sender that follows its receiver gets more reports: every 10 ms, and with each quarter of the socket's buffer.
 
-    A subclass for another header has its size, `_count_group` and `_read_number`.
+    Within one host a group is what one call of DatagramSender sent, and its numbers follow each other: only the
+    first header is copied out of the kernel. A group of 64 KB takes 5 µs of CPU to receive instead of 9.
+
+    A subclass for another header has its size, `_count_group` and `_read_number`; for another program's sender
+    also `_is_own_sender`.
     """
 
     _role = "receiver"
+    _is_own_sender = True
     _header_bytes = PAYLOAD_HEADER.size
 
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
@@ -57,7 +72,8 @@ class DatagramReceiver(DatagramSession):
         self._jitter = Jitter()
         self._delay = DelayVariation()
         self._stamps = ReceiveStamps()
-        self._buffer = memoryview(bytearray(RECEIVE_BYTES))
+        self._reads_heads = self._is_own_sender and socket_options.stays_within_host(sock)
+        self._buffer = memoryview(bytearray(_HEAD_BYTES if self._reads_heads else RECEIVE_BYTES))
         self._received_bytes = 0
         self._invalid = 0
         self._marks = 0
@@ -133,10 +149,11 @@ class DatagramReceiver(DatagramSession):
 
     def _receive_in_thread(self) -> bool:
         receive, buffers, header_bytes = self._sock.recvmsg_into, [self._buffer], self._header_bytes
+        flags = TELL_WHOLE_SIZE if self._reads_heads else 0
         plain_class = None  # the last traffic class, if it has no mark: the same one needs no look
         while not self._is_stopping:
             try:
-                size, ancillary, _flags, _address = receive(buffers, socket_options.ANCILLARY_BYTES)
+                size, ancillary, _flags, _address = receive(buffers, ANCILLARY_BYTES, flags)
             except (BlockingIOError, InterruptedError):
                 continue
             except OSError as error:
@@ -195,7 +212,7 @@ class DatagramReceiver(DatagramSession):
         if size - (count - 1) * segment < self._header_bytes:
             count -= 1
             self._invalid += 1
-        if self._read_number((count - 1) * segment) == first + count - 1:
+        if self._reads_heads or self._read_number((count - 1) * segment) == first + count - 1:
             return tracker.add_run(first, count)
         new = 0
         for start in range(0, count * segment, segment):

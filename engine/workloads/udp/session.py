@@ -5,8 +5,8 @@ import socket
 from typing import Final
 
 from ...metering.shared_counters import UNKNOWN, CounterField, datagram_offset
+from ...model.counters.session_counters import DATAGRAM_COUNTERS
 from ...model.plan import Settings
-from ...model.session_counters import DATAGRAM_COUNTERS
 from ...protocol.payload_datagrams import DatagramKeys
 from ..session import Session, SessionContext, WorkerResources
 from ..sockets import NOT_SENT

@@ -28,6 +28,7 @@ _TIMEVAL: Final = struct.Struct("@ll")
 IP_TOS: Final = 1
 IPV6_TCLASS: Final = 67
 NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
+TELL_WHOLE_SIZE: Final = getattr(socket, "MSG_TRUNC", 0)  # recv(2): also of what a small buffer cuts off
 _ERROR_QUEUE: Final = getattr(socket, "MSG_ERRQUEUE", 0)
 _MAX_ERRORS: Final = 64  # read at once
 _ERROR_BYTES: Final = 512
@@ -194,6 +195,11 @@ def read_socket_drops(sock: socket.socket) -> int | None:
     """
     memory = read_socket_memory(sock)
     return None if memory is None else memory[_MEMORY_DROPS]
+
+
+def stays_within_host(sock: socket.socket) -> bool:
+    """Return whether a connected socket's datagrams never leave this host: groups arrive as they were sent."""
+    return IS_LINUX and sock.getsockname()[0] == sock.getpeername()[0]
 
 
 def has_unread(sock: socket.socket) -> bool:

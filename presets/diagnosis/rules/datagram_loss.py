@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ....engine.model.plan import MIB, SECOND_NS, End
+from ....engine.model.directions import End
+from ....engine.model.plan import MIB, SECOND_NS
 from ....engine.results.rate_and_loss import bits_per_second
 from ...number_text import (
     format_bytes,

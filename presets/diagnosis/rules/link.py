@@ -14,7 +14,7 @@ Findings: `mtu-mismatch`, or `mss-small` if both MTUs are right; `timestamps-on`
 from collections.abc import Iterator
 from typing import Final
 
-from ....engine.model.plan import Direction, End
+from ....engine.model.directions import Direction, End
 from ....engine.results.rate_and_loss import bits_per_second
 from ...number_text import format_bytes, format_quantity, format_rate
 from .. import remedies

@@ -35,7 +35,7 @@ from dataclasses import replace
 from math import sqrt
 from typing import Final
 
-from ....engine.model.plan import Direction
+from ....engine.model.directions import Direction
 from ...number_text import format_percent, format_quantity, format_rate, format_time
 from .. import remedies
 from ..evidence import MIN_SHARE, EndEvidence, nic_name

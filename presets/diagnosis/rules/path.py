@@ -19,7 +19,8 @@ comes first.
 from collections.abc import Iterator
 from typing import Final
 
-from ....engine.model.plan import SECOND_NS, Direction
+from ....engine.model.directions import Direction
+from ....engine.model.plan import SECOND_NS
 from ...number_text import (
     format_bytes,
     format_percent,

@@ -21,8 +21,9 @@ without data to send for another reason. `ssh-data-path` replaces all of them if
 from collections.abc import Iterator
 from typing import Final
 
+from ....engine.model.directions import End
 from ....engine.model.host_info import lacks_offloads
-from ....engine.model.plan import MIB, End
+from ....engine.model.plan import MIB
 from ...number_text import format_quantity, format_share, format_time, group_digits
 from .. import remedies
 from ..core_load import (

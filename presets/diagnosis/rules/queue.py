@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ....engine.model.plan import Direction, End, sender_of
+from ....engine.model.directions import Direction, End, sender_of
 from ....engine.model.workload import Workload
 from ....engine.results.responsiveness.result import Latency, LoadedLatency, Responsiveness, SenderQueue
 from ...number_text import LOAD_NAMES, format_quantity, format_rate, format_share, format_time

@@ -13,7 +13,7 @@ Finding: `other-tests`.
 from collections.abc import Iterator
 from typing import Final
 
-from ....engine.model.plan import End
+from ....engine.model.directions import End
 from ...number_text import format_quantity, format_rate
 from ..finding import Finding
 from ..flow_view import FlowView

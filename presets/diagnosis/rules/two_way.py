@@ -24,7 +24,7 @@ Finding: `acks-queued`; `unexplained` if the whole run misses less than a tenth 
 from collections.abc import Iterator
 from typing import Final
 
-from ....engine.model.plan import Direction
+from ....engine.model.directions import Direction
 from ...number_text import format_rate, format_time
 from .. import remedies
 from ..evidence import MIN_SHARE, Evidence, FlowEvidence

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import End
 from linkgauge.engine.protocol.framing import MAX_FRAME_BYTES, decompress
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_HELLO_BYTES, PREAMBLE_BYTES, encode_preamble
 from linkgauge.engine.protocol.tokens import CODE_BYTES

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from linkgauge.engine.control.accepted_connection import ClientHello, Identification, ProvedControl, refuse
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import (
     ConnectionClosed,
     LimitReached,
@@ -15,7 +16,6 @@ from linkgauge.engine.model.errors import (
     RequestDeclined,
 )
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.shared_key import FAR_ROLE, NEAR_ROLE, NONCE_BYTES, AuthContext, SharedKey
 from linkgauge.engine.protocol.framing import FrameReader, decode_body, encode_frame
 from linkgauge.engine.protocol.messages import Hello, Ping, Proof, Refuse, Welcome

@@ -15,10 +15,12 @@ import pytest
 from linkgauge.engine.control.keepalive import Liveness
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PeerError
-from linkgauge.engine.model.events import Ended, EndText, Event, Reason, RunEnd, Sampled
+from linkgauge.engine.model.events import Ended, Event, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import EndText, Reason, RunEnd
 from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.run import Run, open_run

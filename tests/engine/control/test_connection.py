@@ -13,6 +13,8 @@ import pytest
 from linkgauge.engine.control.connection import ControlConnection, limit_messages
 from linkgauge.engine.control.keepalive import MAX_SILENCE_NS
 from linkgauge.engine.lab.namespaces import NetworkNamespace
+from linkgauge.engine.model.counters.samples import Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -21,10 +23,8 @@ from linkgauge.engine.model.errors import (
     PeerNotLinkgauge,
     RemoteProtocolError,
 )
-from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.shared_key import NEAR_ROLE
 from linkgauge.engine.protocol.framing import FrameCodes, FrameReader, decode_body, encode_frame
 from linkgauge.engine.protocol.messages import (

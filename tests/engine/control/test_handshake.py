@@ -10,15 +10,17 @@ from typing import Any, TypeVar
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import (
     PeerKeyRequired,
     PeerNotLinkgauge,
     PeerUntrusted,
 )
-from linkgauge.engine.model.events import Event, Reason, Sampled
+from linkgauge.engine.model.events import Event, Sampled
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect, query_host_info

@@ -11,9 +11,9 @@ from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.control.key_proof import KeyCheck
 from linkgauge.engine.control.multiplexer import Mux, MuxChannel
 from linkgauge.engine.far.client_service import ServiceContext, serve_client
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.errors import ConnectionClosed
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import End
 from linkgauge.engine.protocol.messages import Hello, Introduction, Ping, Welcome
 
 from ..waiting import until

@@ -16,11 +16,12 @@ from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PeerKeyRequired, PeerNotLinkgauge, PeerRefused, PeerUntrusted, TlsError
-from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.shared_key import Access, SharedKey
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import Run

@@ -10,12 +10,14 @@ from linkgauge.engine.far import client_service
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.status import LogEntry
+from linkgauge.engine.model.counters.samples import OtherTests
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PeerBusy, PeerError, PeerRefused
-from linkgauge.engine.model.events import Ended, Event, Reason, RunEnd, Sampled, Warned
+from linkgauge.engine.model.events import Ended, Event, Sampled, Warned
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import OtherTests
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.path_mtu import prepare_path_session
 from linkgauge.engine.near.run import Run, open_run

@@ -9,11 +9,12 @@ from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.datagram_limits import DatagramLimits, DatagramTraffic
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import LimitReached, PeerRefused
-from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MIN_RATE_BIT_S, SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import MIN_RATE_BIT_S, SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 
 pytestmark = pytest.mark.usefixtures("fork_server")

@@ -12,9 +12,10 @@ from linkgauge.engine.far.datagram_listener import DatagramListener
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.run import FarRun
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import RemoteProtocolError
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, PROBE_SESSION, Direction, SocketOptions
+from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, PROBE_SESSION, SocketOptions
 from linkgauge.engine.protocol.datagram_handshake import (
     DatagramAccepted,
     DatagramChallenge,

@@ -11,6 +11,7 @@ from linkgauge.engine.far.listener import (
     listen,
     notify_systemd,
     reachable_hosts,
+    spell_for_client,
 )
 from linkgauge.engine.model.errors import EndpointError
 
@@ -89,3 +90,9 @@ def test_a_clients_address_has_its_own_notation_and_its_interface() -> None:
     assert format_host(("fe80::1", 5820, 0, index)) == f"fe80::1%{name}"
     assert format_host(("fe80::1%eth9", 5820, 0, index)) == "fe80::1%eth9"
     assert format_host(("fe80::1", 5820, 0, 2**31 - 1)) == f"fe80::1%{2**31 - 1}"
+
+
+def test_a_link_local_address_is_written_with_the_interface_of_the_host_that_uses_it() -> None:
+    """The name of this host's interface would lead nowhere there."""
+    assert spell_for_client("fe80::1%eth0") == "fe80::1%INTERFACE"
+    assert [spell_for_client(host) for host in ("db-01", "192.0.2.1")] == ["db-01", "192.0.2.1"]

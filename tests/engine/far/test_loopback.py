@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.far.loopback import embedded_endpoint
 from linkgauge.engine.model.errors import WorkerError
-from linkgauge.engine.model.events import Ended, Reason, Sampled
+from linkgauge.engine.model.events import Ended, Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.near.connect import query_host_info
 from linkgauge.engine.near.run import open_run
 

@@ -13,8 +13,8 @@ import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.memory_estimate import count_connections, estimate_memory, windows_of
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PeerRefused
-from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import (
@@ -23,12 +23,12 @@ from linkgauge.engine.model.plan import (
     MAX_WORKERS,
     MIB,
     SECOND_NS,
-    Direction,
     Mode,
     Plan,
     ResponsivenessTest,
     Settings,
 )
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import connect
 from linkgauge.engine.near.run import Run, open_run

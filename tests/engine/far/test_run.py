@@ -22,11 +22,13 @@ from unittest.mock import AsyncMock
 
 import pytest
 from linkgauge.engine.control import handshake
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PeerError, PeerRefused
-from linkgauge.engine.model.events import Ended, Reason, RunEnd, Sampled, Warned
+from linkgauge.engine.model.events import Ended, Sampled, Warned
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.serialization import encode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.connect import query_host_info

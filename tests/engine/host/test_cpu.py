@@ -18,7 +18,7 @@ from linkgauge.engine.host.cpu import (
     read_quota_wait,
     subtract_core_times,
 )
-from linkgauge.engine.model.samples import CoreTimes
+from linkgauge.engine.model.counters.samples import CoreTimes
 
 from ..cpu_quota import cpu_quota
 

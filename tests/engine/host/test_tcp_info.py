@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from linkgauge.engine.host.tcp_info import TcpInfo, parse_tcp_info, read_tcp_info
-from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES
+from linkgauge.engine.model.counters.session_counters import TCP_COUNTER_NAMES
 
 from ..tcp_pair import carry, only_linux, pair
 

@@ -24,10 +24,11 @@ from linkgauge.engine.metering.shared_counters import (
     slot_index,
     tcp_counter_word,
 )
-from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
-from linkgauge.engine.model.plan import MAX_WORKERS, MIN_INTERVAL_NS, Direction, End, Plan, ResponsivenessTest
-from linkgauge.engine.model.samples import CpuWaits, LatencyCounts, Sample, SessionSample
-from linkgauge.engine.model.session_counters import BUFFER_COUNTER_NAMES
+from linkgauge.engine.model.counters.latency_histogram import BUCKET_COUNT
+from linkgauge.engine.model.counters.samples import CpuWaits, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.counters.session_counters import BUFFER_COUNTER_NAMES
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import MAX_WORKERS, MIN_INTERVAL_NS, Plan, ResponsivenessTest
 from linkgauge.engine.model.workload import Workload
 
 INTERVAL_NS = MIN_INTERVAL_NS

@@ -21,9 +21,10 @@ from linkgauge.engine.metering.shared_counters import (
     slot_index,
     tcp_counter_word,
 )
-from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
-from linkgauge.engine.model.plan import MAX_SESSIONS, Direction
-from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES
+from linkgauge.engine.model.counters.latency_histogram import BUCKET_COUNT
+from linkgauge.engine.model.counters.session_counters import TCP_COUNTER_NAMES
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import MAX_SESSIONS
 
 FLOWS = (Direction.OUT, Direction.IN)
 WRITER = """

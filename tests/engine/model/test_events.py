@@ -1,4 +1,4 @@
-"""Events: when a run ended as wanted, and when a rate exceeds what a wire carries."""
+"""Events: the sentences of warnings and ends."""
 
 import ast
 from collections.abc import Iterator
@@ -8,30 +8,8 @@ from string import Formatter
 
 import linkgauge
 import pytest
-from linkgauge.engine.model.events import EndText, ExpectedRate, Reason, WarningText
-
-
-def test_only_a_completed_or_stopped_run_ended_as_wanted() -> None:
-    """Every other reason is a failure to a program."""
-    assert {reason for reason in Reason if reason.is_regular} == {Reason.COMPLETED, Reason.STOPPED}
-    assert {reason for reason in Reason if not reason.is_fault} == {
-        Reason.COMPLETED,
-        Reason.STOPPED,
-        Reason.INTERRUPTED,
-    }
-
-
-@pytest.mark.parametrize(
-    ("most_bit_s", "bit_s", "is_exceeded"),
-    [(1_000, 1_201, True), (1_000, 1_200, False), (1_000, None, False), (None, 10**12, False)],
-)
-def test_a_rate_exceeds_a_wire_only_by_more_than_a_burst(
-    most_bit_s: int | None, bit_s: float | None, is_exceeded: bool
-) -> None:
-    """Delayed bytes that arrive at once are above the rate for a moment."""
-    expected = ExpectedRate(900, "computed", "the wire", most_bit_s=most_bit_s)
-    assert expected.is_exceeded_by(bit_s) is is_exceeded
-
+from linkgauge.engine.model.events import WarningText
+from linkgauge.engine.model.run_end import EndText
 
 PACKAGE = Path(linkgauge.__file__).parent
 

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.far.clients.admission import Admission, ConnectBackLimit
 from linkgauge.engine.far.memory_estimate import estimate_memory, windows_of
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import AddressRefused, InvalidLimitError, LimitReached, RequestDeclined
 from linkgauge.engine.model.limits import Limits, TokenBucket, is_in_networks, limit_rules
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 
 HOURS_NS = 3_600 * SECOND_NS

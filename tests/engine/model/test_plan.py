@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.plan import (
     MAX_DURATION_NS,
@@ -10,27 +11,12 @@ from linkgauge.engine.model.plan import (
     MAX_WINDOW_BYTES,
     MIN_WINDOW_BYTES,
     SECOND_NS,
-    Direction,
-    End,
     Mode,
-    PerDirection,
     Plan,
     Settings,
     SocketOptions,
-    sender_of,
 )
 from linkgauge.engine.model.workload import Workload, all_workloads
-
-
-def test_a_duplex_run_is_both_single_directions() -> None:
-    """Each has a sender, and the other end counts."""
-    assert Direction.DUPLEX.flows == (Direction.OUT, Direction.IN)
-    assert Direction.IN.flows == (Direction.IN,)
-    assert sender_of(Direction.OUT, Workload.STREAM) is End.NEAR
-    assert sender_of(Direction.IN, Workload.STREAM) is End.FAR
-    assert [end.label for end in End] == ["local", "remote"]
-    assert End.NEAR.other is End.FAR
-    assert End.FAR.other is End.NEAR
 
 
 @pytest.mark.parametrize(
@@ -139,19 +125,6 @@ def test_the_sending_host_chooses_the_mode_of_a_stream_that_names_none(workload:
     assert Plan(workload=workload).sender_chooses_mode is (workload is Workload.STREAM)
     modes = [mode for mode in Mode if mode.is_for_datagrams is workload.is_datagram]
     assert [Plan(workload=workload, mode=mode).sender_chooses_mode for mode in modes] == [False] * len(modes)
-
-
-@pytest.mark.parametrize("workload", [w for w in all_workloads() if w.is_transactional])
-def test_the_responding_end_sends_the_payload(workload: Workload) -> None:
-    """Out asks at the near end, so the far end sends."""
-    assert sender_of(Direction.OUT, workload) is End.FAR
-    assert sender_of(Direction.IN, workload) is End.NEAR
-
-
-def test_a_value_per_direction_is_indexed_by_direction() -> None:
-    """Duplex is both directions together."""
-    values = PerDirection(1, 2, 3)
-    assert [values[direction] for direction in (Direction.OUT, Direction.IN, Direction.DUPLEX)] == [1, 2, 3]
 
 
 def udp_plan(sessions: int, datagram_bytes: int | None, seconds: int = 3) -> Plan:

@@ -8,25 +8,25 @@ from typing import Any, Literal, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.counters.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import DecodeError, PlanError
 from linkgauge.engine.model.events import (
     Changed,
     Ended,
     Event,
-    Expectation,
-    ExpectedRate,
     Opened,
-    Reason,
-    RunEnd,
     Sampled,
     SessionTotal,
     Started,
     Totals,
     Warned,
 )
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.plan import Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.serialization import (
     decode,
     decode_tagged,
@@ -35,7 +35,6 @@ from linkgauge.engine.model.serialization import (
     make_printable,
     read_toml,
 )
-from linkgauge.engine.model.session_counters import SocketInfo
 
 EVENTS: tuple[type[Any], ...] = get_args(Event)
 

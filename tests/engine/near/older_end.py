@@ -8,8 +8,8 @@ from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.control.handshake import handshake_as_far
 from linkgauge.engine.control.key_proof import KeyCheck
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import End
 
 
 @asynccontextmanager

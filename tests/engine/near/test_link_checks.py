@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.host_info import NicInfo
-from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.link_checks import LinkCheck, WindowCheck
 

@@ -10,27 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.far.endpoint import Endpoint
-from linkgauge.engine.model.errors import PeerError, PeerRefused, PlanError
-from linkgauge.engine.model.events import Changed, EndText, Event, Reason, Sampled
-from linkgauge.engine.model.latency_histogram import bucket_of
-from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import (
-    SECOND_NS,
-    Direction,
-    End,
-    Plan,
-    ResponsivenessTest,
-    Settings,
-    sender_of,
-)
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.latency_histogram import bucket_of
+from linkgauge.engine.model.counters.samples import (
     DatagramProbeSample,
     LatencyCounts,
     ProbeSample,
     Sample,
     SessionSample,
 )
+from linkgauge.engine.model.directions import Direction, End, sender_of
+from linkgauge.engine.model.errors import PeerError, PeerRefused, PlanError
+from linkgauge.engine.model.events import Changed, Event, Sampled
+from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import SECOND_NS, Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.run_end import EndText, Reason
 from linkgauge.engine.near.load_phases import MAX_PHASE_NS, MAX_PHASES_NS, MIN_PHASE_NS, LoadPhases
 from linkgauge.engine.near.run import Run
 

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PeerError, PeerRefused, PeerUnreachable
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, Plan
+from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.path_mtu import MtuSearch, measure_path_mtu
 from linkgauge.engine.near.run import open_run

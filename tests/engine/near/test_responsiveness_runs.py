@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.counters.samples import ProbeSample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PeerError
-from linkgauge.engine.model.events import Event, Opened, Reason, Sampled, Started, Warned
+from linkgauge.engine.model.events import Event, Opened, Sampled, Started, Warned
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, ResponsivenessTest, Settings
-from linkgauge.engine.model.samples import ProbeSample
+from linkgauge.engine.model.plan import SECOND_NS, Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.near import run as run_module
 from linkgauge.engine.near.run import Run
 

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.run import FarRun
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PeerError, PeerRefused, PeerUnreachable, PlanError
-from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Reason, Sampled, Warned
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Sampled, Warned
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions, format_size
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions, format_size
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near import run as run_module
 from linkgauge.engine.near.connect import connect, query_host_info

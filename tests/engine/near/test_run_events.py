@@ -3,10 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.counters.samples import Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.events import Changed, Expectation, ExpectedRate, Warned, WarningText
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.events import Changed, Warned, WarningText
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.near.run_events import RunEvents, Timeline
 from linkgauge.engine.near.warmup_detection import MIN_SETTLED_INTERVALS
 

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from linkgauge.engine.metering.shared_counters import WORDS_PER_SLOT as WORDS
 from linkgauge.engine.metering.shared_counters import CounterField, SharedCounters, slot_index
-from linkgauge.engine.model.events import EndText, Event, Reason, Sampled
+from linkgauge.engine.model.counters.samples import DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.counters.session_counters import SEARCH_DONE
+from linkgauge.engine.model.directions import Direction, End, sender_of
+from linkgauge.engine.model.events import Event, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, sender_of
-from linkgauge.engine.model.samples import DatagramSample, Sample, SessionSample
-from linkgauge.engine.model.session_counters import SEARCH_DONE
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings
+from linkgauge.engine.model.run_end import EndText, Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.near.run_goal import RunGoal

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.control.connection import ControlConnection
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PeerUnreachable
-from linkgauge.engine.model.plan import PROBE_SESSION, Direction, End, Plan, Settings
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.plan import PROBE_SESSION, Plan, Settings
 from linkgauge.engine.near.session_set import NearSessions, SessionFailure
 from linkgauge.engine.protocol.messages import Change, Message
 from linkgauge.engine.protocol.tokens import RunSecret

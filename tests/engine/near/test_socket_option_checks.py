@@ -5,9 +5,10 @@ import socket
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import Plan, Settings, SocketOptions
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.near.socket_option_checks import check_binding, check_options
 

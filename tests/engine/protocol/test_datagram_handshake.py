@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.protocol.datagram_handshake import (
     ACCEPTED_BYTES,
     CHALLENGE_BYTES,

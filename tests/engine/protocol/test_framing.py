@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from linkgauge.engine.model.counters.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import ConnectionTampered, LimitReached, RemoteProtocolError
-from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
 from linkgauge.engine.model.shared_key import FAR_ROLE, NEAR_ROLE
 from linkgauge.engine.protocol.framing import (
     _DICTIONARY,

@@ -7,23 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.errors import RemoteProtocolError, make_printable
-from linkgauge.engine.model.events import Reason, RunEnd
-from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
-from linkgauge.engine.model.plan import (
-    MAX_DURATION_NS,
-    MAX_SESSIONS,
-    MAX_WINDOW_BYTES,
-    MIN_WINDOW_BYTES,
-    Direction,
-    End,
-    Mode,
-    Plan,
-    Settings,
-    SocketOptions,
-)
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.latency_histogram import BUCKET_COUNT
+from linkgauge.engine.model.counters.samples import (
     CoreTimes,
     CpuWaits,
     HostDrops,
@@ -32,7 +17,21 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.errors import RemoteProtocolError, make_printable
+from linkgauge.engine.model.host_info import HostInfo
+from linkgauge.engine.model.plan import (
+    MAX_DURATION_NS,
+    MAX_SESSIONS,
+    MAX_WINDOW_BYTES,
+    MIN_WINDOW_BYTES,
+    Mode,
+    Plan,
+    Settings,
+    SocketOptions,
+)
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.protocol.framing import (
     MAX_FRAME_BYTES,
     PEER_NAMES,

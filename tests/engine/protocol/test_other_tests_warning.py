@@ -1,7 +1,8 @@
 """The warning about other tests of the endpoint: when it comes, and how often."""
 
-from linkgauge.engine.model.plan import SECOND_NS, End
-from linkgauge.engine.model.samples import OtherTests, Sample
+from linkgauge.engine.model.counters.samples import OtherTests, Sample
+from linkgauge.engine.model.directions import End
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.protocol.other_tests_warning import OtherTestsWatch
 
 ALONE = OtherTests()

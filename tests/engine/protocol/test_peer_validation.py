@@ -14,12 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.errors import PeerError, RemoteProtocolError
-from linkgauge.engine.model.events import Reason, Warned
-from linkgauge.engine.model.host_info import HostInfo, NicInfo, TcpSysctls
-from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, ResponsivenessTest, Settings
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.samples import (
     CoreTimes,
     CpuWaits,
     DatagramSample,
@@ -29,8 +24,15 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.errors import PeerError, RemoteProtocolError
+from linkgauge.engine.model.events import Warned
+from linkgauge.engine.model.host_info import HostInfo, NicInfo, TcpSysctls
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.serialization import encode_tagged
-from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.link_checks import LinkCheck
 from linkgauge.engine.near.run import open_run

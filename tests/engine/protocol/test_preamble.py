@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import RemoteProtocolError
 from linkgauge.engine.model.plan import (
     DATAGRAM_PROBE_SESSION,
@@ -13,7 +14,6 @@ from linkgauge.engine.model.plan import (
     MAX_WINDOW_BYTES,
     MIN_WINDOW_BYTES,
     PROBE_SESSION,
-    Direction,
 )
 from linkgauge.engine.protocol.preamble import (
     CONTROL_KIND,

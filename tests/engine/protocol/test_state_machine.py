@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from linkgauge.engine.model.counters.samples import Sample
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import (
     LocalProtocolError,
     PeerNotLinkgauge,
     PeerVersionMismatch,
     RemoteProtocolError,
 )
-from linkgauge.engine.model.events import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import Sample
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.plan import Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.protocol.framing import PEER_NAMES, encode_frame
 from linkgauge.engine.protocol.messages import (
     MESSAGES_BY_SENDER,

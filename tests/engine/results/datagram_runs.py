@@ -4,21 +4,14 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from linkgauge.engine.model.events import (
-    Changed,
-    Ended,
-    Event,
-    Expectation,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-    Started,
-)
-from linkgauge.engine.model.latency_histogram import bucket_of
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings
-from linkgauge.engine.model.samples import DatagramSample, LatencyCounts, Sample, SessionSample
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.counters.latency_histogram import bucket_of
+from linkgauge.engine.model.counters.samples import DatagramSample, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workloads.udp.sequence_tracker import SequenceTracker
 

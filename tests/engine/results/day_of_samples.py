@@ -4,9 +4,7 @@ import json
 import random
 from collections.abc import Iterator
 
-from linkgauge.engine.model.events import Event, Sampled
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.samples import (
     CoreTimes,
     LatencyCounts,
     NicCounts,
@@ -14,6 +12,9 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Event, Sampled
+from linkgauge.engine.model.plan import SECOND_NS, Settings
 from linkgauge.engine.model.serialization import encode_tagged
 
 _TICK_NS = SECOND_NS // 4

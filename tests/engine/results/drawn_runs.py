@@ -4,19 +4,7 @@ import random
 from dataclasses import replace
 from typing import TypeVar
 
-from linkgauge.engine.model.events import (
-    Changed,
-    Ended,
-    Event,
-    Expectation,
-    Reason,
-    RunEnd,
-    Sampled,
-    Started,
-    Warned,
-)
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, sender_of
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.samples import (
     CoreTimes,
     CpuWaits,
     HostDrops,
@@ -27,6 +15,11 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
+from linkgauge.engine.model.directions import Direction, End, sender_of
+from linkgauge.engine.model.events import Changed, Ended, Event, Sampled, Started, Warned
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 
 from .log_entries import HOST
 

@@ -1,20 +1,12 @@
 """Events of runs against an iperf3 server: samples of the near end, and what the server reports at the end."""
 
-from linkgauge.engine.model.events import (
-    Ended,
-    Event,
-    Expectation,
-    ExpectedRate,
-    Reason,
-    RunEnd,
-    Sampled,
-    SessionTotal,
-    Started,
-    Totals,
-)
+from linkgauge.engine.model.counters.samples import CoreTimes, DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Ended, Event, Sampled, SessionTotal, Started, Totals
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 
 from .log_entries import HOST

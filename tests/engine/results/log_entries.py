@@ -3,18 +3,13 @@
 import subprocess
 import sys
 
-from linkgauge.engine.model.events import (
-    Ended,
-    Event,
-    Expectation,
-    Reason,
-    RunEnd,
-    Sampled,
-    Started,
-)
+from linkgauge.engine.model.counters.samples import Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Ended, Event, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.results.run_log import RunLog
 
 TICK = SECOND_NS // 4

@@ -2,22 +2,11 @@
 
 from dataclasses import replace
 
-from linkgauge.engine.model.events import (
-    Event,
-    Expectation,
-    ExpectedRate,
-    Sampled,
-    Started,
-)
-from linkgauge.engine.model.plan import (
-    SECOND_NS,
-    Direction,
-    End,
-    Plan,
-    Settings,
-    sender_of,
-)
-from linkgauge.engine.model.samples import LatencyCounts, ProbeSample, Sample, SessionSample
+from linkgauge.engine.model.counters.samples import LatencyCounts, ProbeSample, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End, sender_of
+from linkgauge.engine.model.events import Event, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter
 

@@ -4,21 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from linkgauge.engine.model.events import (
-    Changed,
-    Ended,
-    EndText,
-    Event,
-    Expectation,
-    Reason,
-    RunEnd,
-    Sampled,
-    Started,
-)
-from linkgauge.engine.model.host_info import HostInfo, NicInfo
-from linkgauge.engine.model.latency_histogram import bucket_of
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, ResponsivenessTest, Settings, sender_of
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.latency_histogram import bucket_of
+from linkgauge.engine.model.counters.samples import (
     DatagramProbeSample,
     HandshakeSample,
     LatencyCounts,
@@ -28,6 +15,12 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
+from linkgauge.engine.model.directions import Direction, End, sender_of
+from linkgauge.engine.model.events import Changed, Ended, Event, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.host_info import HostInfo, NicInfo
+from linkgauge.engine.model.plan import SECOND_NS, Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.run_end import EndText, Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 
 MS: Final = 1_000_000

@@ -2,18 +2,12 @@
 
 from dataclasses import replace
 
-from linkgauge.engine.model.events import (
-    Ended,
-    Event,
-    Expectation,
-    ExpectedRate,
-    Reason,
-    RunEnd,
-    Sampled,
-    Started,
-)
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.counters.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Ended, Event, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 
 from .log_entries import HOST
 

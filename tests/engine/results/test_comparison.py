@@ -4,9 +4,11 @@ import random
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.events import Expectation, Reason, RunEnd
-from linkgauge.engine.model.latency_histogram import LatencySummary
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, PerDirection, Plan, Settings
+from linkgauge.engine.model.counters.latency_histogram import LatencySummary
+from linkgauge.engine.model.directions import Direction, PerDirection
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.comparison import Figure, compare, compare_estimates
 from linkgauge.engine.results.confidence import Estimate, estimate_mean

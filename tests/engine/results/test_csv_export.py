@@ -10,15 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.counters.samples import SessionSample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PlanError, RunLogError
-from linkgauge.engine.model.events import (
-    Changed,
-    Event,
-    Expectation,
-    Started,
-)
-from linkgauge.engine.model.plan import MIB, Direction, End, Settings
-from linkgauge.engine.model.samples import SessionSample
+from linkgauge.engine.model.events import Changed, Event, Started
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import MIB, Settings
 from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter, run_rows
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.responsiveness.interval_figures import FIGURES as RESPONSIVENESS_FIGURES

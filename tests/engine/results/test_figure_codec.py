@@ -5,20 +5,13 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
-from linkgauge.engine.model.events import (
-    Changed,
-    Ended,
-    Expectation,
-    ExpectedRate,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-    Warned,
-)
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Changed, Ended, Opened, Sampled, Warned
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
-from linkgauge.engine.model.plan import MIB, Direction, End, Mode, Plan, Settings
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.plan import MIB, Mode, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.figure_codec import encode, round_figure
 from linkgauge.engine.results.meter import replay

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Changed, Event, Expectation, Warned
-from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.events import Changed, Event, Warned
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.figure_codec import encode
 from linkgauge.engine.results.json_stream import end_line, error_line, event_lines
 from linkgauge.engine.results.meter import Meter, replay

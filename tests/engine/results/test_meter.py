@@ -6,16 +6,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import (
-    Changed,
-    Ended,
-    Event,
-    Expectation,
-    Reason,
-    RunEnd,
-)
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Settings
-from linkgauge.engine.model.samples import CoreTimes
+from linkgauge.engine.model.counters.samples import CoreTimes
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Changed, Ended, Event
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import LossByHost, Measurement

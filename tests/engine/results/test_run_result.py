@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Reason
-from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.figure_codec import encode
 from linkgauge.engine.results.meter import replay

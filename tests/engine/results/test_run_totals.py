@@ -6,17 +6,13 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import (
-    Changed,
-    Event,
-    Expectation,
-    Opened,
-    Warned,
-)
-from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, summarize_latency
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Settings, sender_of
-from linkgauge.engine.model.samples import Sample, SessionSample
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.counters.latency_histogram import BUCKET_COUNT, summarize_latency
+from linkgauge.engine.model.counters.samples import Sample, SessionSample
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End, sender_of
+from linkgauge.engine.model.events import Changed, Event, Opened, Warned
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Settings
 from linkgauge.engine.model.workload import all_workloads
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_totals import OpenSockets, ProbeSum, sum_senders

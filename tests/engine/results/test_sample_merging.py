@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, Sampled, Started, Totals
-from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.latency_histogram import bucket_midpoint_ns
+from linkgauge.engine.model.counters.samples import (
     CoreTimes,
     CpuWaits,
     DatagramProbeSample,
@@ -29,6 +27,11 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Ended, Event, Sampled, Started, Totals
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.csv_export import CsvWriter
 from linkgauge.engine.results.meter import Meter, may_end_silent, replay

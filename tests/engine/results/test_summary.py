@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.latency_histogram import LatencySummary
-from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.model.counters.latency_histogram import LatencySummary
+from linkgauge.engine.model.directions import Direction, PerDirection
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import (

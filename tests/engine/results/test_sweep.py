@@ -3,8 +3,9 @@
 import random
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.sweep import MAX_POINTS, Sweep, SweepPoint, find_best, find_saturation_points

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.protocol.framing import encode_frame
 from linkgauge.engine.protocol.messages import Hello, Ping
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, DataHello, encode_preamble

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PeerError, PeerUnreachable
-from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer, SshSettings
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.ssh.login import SSH_COMMAND_VARIABLE
 from linkgauge.engine.ssh.ssh_far_end import open_ssh_far_end
 

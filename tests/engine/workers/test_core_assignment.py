@@ -5,10 +5,11 @@ import os
 from dataclasses import replace
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MAX_SESSIONS, MAX_WORKERS, SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import MAX_SESSIONS, MAX_WORKERS, SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.workers.core_assignment import assign_core_affinity, shares_cores, usable_cores

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.errors import WorkerError
-from linkgauge.engine.model.events import Event, Reason, Sampled
+from linkgauge.engine.model.events import Event, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, End, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.near.run import Run, open_run
 from linkgauge.engine.workers.fork_client import ForkServerLease
 from linkgauge.engine.workers.pool import WorkerPool

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.plan import SECOND_NS, End, SocketOptions
+from linkgauge.engine.model.directions import End
+from linkgauge.engine.model.plan import SECOND_NS, SocketOptions
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workers.fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest

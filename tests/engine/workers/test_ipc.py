@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import pytest
-from linkgauge.engine.model.plan import Direction, End, Mode, Settings, SocketOptions
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import Mode, Settings, SocketOptions
 from linkgauge.engine.model.serialization import decode, encode, make_printable
-from linkgauge.engine.model.session_counters import SocketInfo
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workers.ipc import (
     COMMANDS,

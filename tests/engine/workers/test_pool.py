@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import WorkerError
-from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.workers.ipc import AdoptSession
 from linkgauge.engine.workers.pool import WorkerPool
 from linkgauge.engine.workloads.session_handshake import SessionSpec

@@ -10,14 +10,8 @@ from typing import Any
 import pytest
 from linkgauge.engine.host.event_loop import read_exactly
 from linkgauge.engine.metering.shared_counters import ProbeHistogram, SharedCounters
-from linkgauge.engine.model.plan import (
-    DATAGRAM_PROBE_SESSION,
-    HANDSHAKE_PROBE_SESSION,
-    Direction,
-    End,
-    Settings,
-    SocketOptions,
-)
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED
 from linkgauge.engine.workers.ipc import (

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from linkgauge.engine.metering.shared_counters import SharedCounters, histogram_offset
-from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
+from linkgauge.engine.model.counters.latency_histogram import BUCKET_COUNT
 from linkgauge.engine.model.plan import Mode, SocketOptions
 from linkgauge.engine.protocol.tokens import Tickets
 from linkgauge.engine.workloads.crr_requester import CrrRequester

@@ -3,7 +3,8 @@
 import socket
 
 from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.plan import Direction, Mode
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Mode
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.socket_io import create_poller
 from linkgauge.engine.workloads.stream import StreamReceiver, StreamSender

@@ -5,7 +5,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.plan import MAX_SESSIONS, Direction
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import MAX_SESSIONS
 from linkgauge.engine.workloads.byte_budget import ByteBudget
 
 LIMIT = 10_000_019

@@ -12,11 +12,13 @@ import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.host.event_loop import read_exactly
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PeerRefused
-from linkgauge.engine.model.events import Event, Reason, Sampled
+from linkgauge.engine.model.events import Event, Sampled
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, End, SocketOptions
+from linkgauge.engine.model.plan import SocketOptions
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.workloads import crr_handshake, session_handshake

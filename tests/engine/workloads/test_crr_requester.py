@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.metering.shared_counters import WORDS_PER_SLOT, CounterField
-from linkgauge.engine.model.events import Opened, Reason
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.events import Opened
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings, SocketOptions
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.workloads import crr_requester

@@ -5,7 +5,8 @@ import contextlib
 import socket
 
 import pytest
-from linkgauge.engine.model.plan import Direction, SocketOptions
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SocketOptions
 from linkgauge.engine.protocol.datagram_handshake import (
     DatagramAccepted,
     DatagramChallenge,

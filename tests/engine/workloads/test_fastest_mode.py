@@ -12,9 +12,10 @@ import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.host.machine_measurements import identify_machine
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.events import Opened, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, End, Mode, Plan, Settings
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Mode, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.workloads import fastest_mode

@@ -34,4 +34,4 @@ def test_a_worker_imports_what_carries_datagrams_for_them_only() -> None:
     names = {name.removeprefix("linkgauge.engine.") for name in loaded.split()}
     assert "workloads.stream" in names
     datagrams = {name for name in names if "datagram" in name or ".udp." in name}
-    assert datagrams <= {"model.session_counters", "workloads.udp.socket_options"}
+    assert datagrams <= {"model.counters.session_counters", "workloads.udp.socket_options"}

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, End, Mode
+from linkgauge.engine.model.plan import Mode
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 

@@ -4,7 +4,8 @@ import os
 import socket
 
 import pytest
-from linkgauge.engine.model.plan import Direction, Mode
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Mode
 from linkgauge.engine.workloads.session import CLOSED_BY_PEER, PIECE_BYTES, Payload
 
 from ..waiting import until

@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from linkgauge.engine.model.plan import Direction, End, SocketOptions
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import SocketOptions
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workloads.session_handshake import SessionConfig, SessionSpec, negotiate_listener
 from linkgauge.engine.workloads.sockets import available_congestion_controls

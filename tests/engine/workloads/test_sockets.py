@@ -3,7 +3,8 @@
 import socket
 
 import pytest
-from linkgauge.engine.model.plan import Direction, End, Mode, SocketOptions
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import Mode, SocketOptions
 from linkgauge.engine.workloads.sockets import granted_window, prepare, read_socket_info
 
 from ..tcp_pair import carry, only_linux, pair

@@ -1,8 +1,9 @@
 """Streams: payload in each mode, by a thread or by the event loop."""
 
 import pytest
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode
-from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES
+from linkgauge.engine.model.counters.session_counters import TCP_COUNTER_NAMES
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS, Mode
 from linkgauge.engine.workloads.byte_pace import SLOW_BIT_S
 from linkgauge.engine.workloads.sockets import set_pacing, unsent_limit_bytes
 

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Event, Reason, Sampled
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Event, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.results.figure_codec import encode

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import exp
 
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.mesh.figures import CellFigure, MeshMatrix
 from linkgauge.mesh.plan import Cell, MeshMode
 from linkgauge.mesh.reading import cells_to_recheck

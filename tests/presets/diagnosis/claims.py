@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from hypothesis import strategies as st
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.host_info import TcpSysctls
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.evidence import Evidence, FlowEvidence
 from linkgauge.presets.diagnosis.finding import Finding

@@ -4,8 +4,9 @@ import re
 from dataclasses import fields, replace
 from typing import Any
 
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.host_info import NicInfo, TcpSysctls
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from linkgauge.engine.model.events import Event, Expectation, ExpectedRate, Sampled, Started
+from linkgauge.engine.model.counters.samples import CoreTimes, NicCounts, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Event, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import CoreTimes, NicCounts, Sample, SessionSample
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis
 
 QUARTER_NS = SECOND_NS // 4

@@ -1,6 +1,6 @@
 """The time of an end's cores and workers."""
 
-from linkgauge.engine.model.plan import End
+from linkgauge.engine.model.directions import End
 from linkgauge.presets.diagnosis.core_load import (
     crowded_out,
     describe_core_load,

@@ -10,9 +10,10 @@ from typing import Any, Final, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.counters.samples import NicCounts
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.host_info import TcpSysctls
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode
-from linkgauge.engine.model.samples import NicCounts
+from linkgauge.engine.model.plan import SECOND_NS, Mode
 from linkgauge.engine.model.serialization import decode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog

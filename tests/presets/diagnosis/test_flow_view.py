@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import End
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.flow_view import FlowView, GapBudget, flow_views
 

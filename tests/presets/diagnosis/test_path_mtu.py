@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.protocol.path_probe import DirectionMtu, MtuBound, PathMtu
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.finding import Finding

@@ -1,8 +1,8 @@
 """The sums behind the evidence."""
 
 import pytest
-from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.results.sums.sample_sum import ReceiverSum
 from linkgauge.engine.results.sums.sender_sum import SenderSum
 from linkgauge.presets.diagnosis.period_sums import FlowSums

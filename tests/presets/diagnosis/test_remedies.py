@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.host_info import HostInfo, NicInfo, TcpSysctls
-from linkgauge.engine.model.plan import End
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.protocol.peer_validation import replace_impossible_names
 from linkgauge.presets.diagnosis.diagnose import diagnose

@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.finding import Finding, finding_figures, read_findings

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.plan import End
+from linkgauge.engine.model.directions import End
 from linkgauge.presets.diagnosis.cross_checks import ONE_READING
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import Evidence

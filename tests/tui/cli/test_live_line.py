@@ -1,10 +1,8 @@
 """The live line of a headless test."""
 
 import pytest
-from linkgauge.engine.model.events import Sampled
-from linkgauge.engine.model.latency_histogram import bucket_of
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.latency_histogram import bucket_of
+from linkgauge.engine.model.counters.samples import (
     CoreTimes,
     DatagramProbeSample,
     DatagramSample,
@@ -13,6 +11,9 @@ from linkgauge.engine.model.samples import (
     Sample,
     SessionSample,
 )
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan

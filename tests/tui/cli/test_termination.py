@@ -13,7 +13,7 @@ from linkgauge.engine.model.errors import (
     UnknownPreset,
     UsageError,
 )
-from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.results.run_result import RunResult
 from linkgauge.presets.verdict import VerdictCode
 from linkgauge.tui.cli.termination import (

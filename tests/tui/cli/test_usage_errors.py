@@ -1,7 +1,8 @@
 """Texts of wrong command lines: the option as typed, what is wrong, what would be right; no library's own words."""
 
 import pytest
-from linkgauge.engine.model.plan import MAX_DURATION_NS, Direction
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import MAX_DURATION_NS
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.cli.options import DirectionOptions, PlanOptions
 from linkgauge.tui.cli.usage_errors import join_choices, nearest_command

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from linkgauge.engine.far.status import RunStatus
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.endpoint.endpoint_rates import ClientReading
 from linkgauge.tui.kit.drawing.screen_diff import screen_strips

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.endpoint.client_table import ClientTable
 from linkgauge.tui.words.numbers import RateUnit

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.status import ClientStatus, EndpointStatus, EndpointTotals, LogEntry, RunStatus
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.app.app import EndpointApp
 from linkgauge.tui.endpoint.client_table import ClientTable

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.events import Event
-from linkgauge.engine.model.plan import Direction
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.finding import Finding

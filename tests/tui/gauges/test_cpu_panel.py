@@ -1,7 +1,7 @@
 """The CPU panel: busy cores, unknown values, and both ends on one machine."""
 
 import pytest
-from linkgauge.engine.model.plan import End
+from linkgauge.engine.model.directions import End
 from linkgauge.tui.gauges.cpu_panel import CpuPanel, CpuView
 from linkgauge.tui.readings.cpu_reading import CpuReading
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.latency_histogram import LatencySummary
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.counters.latency_histogram import LatencySummary
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.results.summary import CapacitySummary, DatagramSummary, LossByHost
 from linkgauge.tui.gauges.datagram_panel import DatagramPanel
 from linkgauge.tui.readings.flow_reading import DatagramReading

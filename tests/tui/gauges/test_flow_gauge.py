@@ -1,9 +1,9 @@
 """The gauge of a direction: its number, mark, bar and percentiles."""
 
 import pytest
-from linkgauge.engine.model.events import ExpectedRate
-from linkgauge.engine.model.latency_histogram import LatencySummary
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.counters.latency_histogram import LatencySummary
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.expected_rate import ExpectedRate
 from linkgauge.tui.gauges.flow_gauge import FlowGauge
 from linkgauge.tui.readings.flow_reading import FlowReading
 

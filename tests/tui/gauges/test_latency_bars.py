@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.latency_histogram import LatencySummary
+from linkgauge.engine.model.counters.latency_histogram import LatencySummary
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.tui.gauges.latency_bars import LogAxis, bar_lines, percentiles
 from linkgauge.tui.readings.latency_reading import LatencyReading

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.tui.gauges.session_table import SessionsView, SessionTable
 from linkgauge.tui.readings.live_readings import SessionRow
 

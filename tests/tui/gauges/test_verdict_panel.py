@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Reason, Warned
+from linkgauge.engine.model.events import Warned
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.evidence import link_evidence
 from linkgauge.presets.diagnosis.finding import Finding

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.events import Ended, Reason, RunEnd, Started
+from linkgauge.engine.model.events import Ended, Started
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.serialization import encode_tagged
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.run_log.event_blocks import unpack_events

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from linkgauge.engine.host.sockets.socket_message import SocketAddress
-from linkgauge.engine.model.events import ExpectedRate
+from linkgauge.engine.model.counters.samples import SessionSample
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.expected_rate import ExpectedRate
 from linkgauge.engine.model.host_info import NicInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction
-from linkgauge.engine.model.samples import SessionSample
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.observe.observation import (
     ConnectionKey,
     FlowFigures,

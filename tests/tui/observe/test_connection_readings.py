@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.tui.observe.connection_readings import ConnectionReadings, Histories, shown_direction
 from linkgauge.tui.readings.flow_reading import flow_reading
 from linkgauge.tui.words.numbers import RateUnit

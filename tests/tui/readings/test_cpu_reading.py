@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import End, Plan
+from linkgauge.engine.model.directions import End
+from linkgauge.engine.model.plan import Plan
 from linkgauge.tui.readings.cpu_reading import cpu_reading
 
 from ..scripted_run import readings_of, view_of

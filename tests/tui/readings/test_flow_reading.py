@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import ExpectedRate, Sampled
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.counters.samples import Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.expected_rate import ExpectedRate
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.tui.readings.flow_reading import FlowReading, flow_reading
 
 from ..scripted_loads import state_after

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Reason, Sampled
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import OtherTests, Sample
+from linkgauge.engine.model.counters.samples import OtherTests, Sample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.live import EvidenceCollector

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Expectation, ExpectedRate
-from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.engine.results.sums.traces import PlotPeriod, PlotPoint
 from linkgauge.tui.readings.plot_values import (

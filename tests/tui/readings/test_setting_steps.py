@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import Direction, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload, all_workloads
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.tui.readings.setting_steps import (

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.events import Warned
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line

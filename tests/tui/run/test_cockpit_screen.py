@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.errors import PeerUnreachable
-from linkgauge.engine.model.events import Reason
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.presets.auto_select import PresetSelection
 from linkgauge.tui.readings.cockpit_snapshot import Phase
 from textual.widgets import Input

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import LOOPBACK, Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.readings.cockpit_snapshot import Phase, RunProblem
 from linkgauge.tui.readings.setting_steps import plan_with_workload

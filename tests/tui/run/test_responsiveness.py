@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Reason
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import Direction, Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.plan import Plan, ResponsivenessTest, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.tui.gauges.responsiveness_panel import ResponsivenessPanel
 from linkgauge.tui.readings.cockpit_snapshot import Phase

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 
 from ..stored_runs import notifications

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.events import Ended, Reason, RunEnd, Warned
+from linkgauge.engine.model.events import Ended, Warned
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.session.pruning import RunChooser, thin_old_runs
 

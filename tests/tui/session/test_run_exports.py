@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from linkgauge.engine.model import errors
 from linkgauge.engine.model.errors import ExtraMissing, PlanError, RunLogError
-from linkgauge.engine.model.events import Expectation, Started
+from linkgauge.engine.model.events import Started
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.results.run_log import RunLog

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from linkgauge.engine.model.events import Ended, EndText, Reason, Sampled
+from linkgauge.engine.model.events import Ended, Sampled
+from linkgauge.engine.model.run_end import EndText, Reason
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.session.run_recorder import RunRecorder
 from linkgauge.tui.session.run_spec import Judging, Record

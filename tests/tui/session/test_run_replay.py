@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Ended, Reason, RunEnd
+from linkgauge.engine.model.events import Ended
 from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from linkgauge.tui.readings.cockpit_snapshot import Phase
 from linkgauge.tui.session.run_replay import RunReplay

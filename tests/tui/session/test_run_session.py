@@ -6,10 +6,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PlanError, WorkerError
-from linkgauge.engine.model.events import Changed, Ended, Reason, Sampled, Started
+from linkgauge.engine.model.events import Changed, Ended, Sampled, Started
 from linkgauge.engine.model.peer import LOOPBACK, Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.session.run_session import open_run_session

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import Direction
 from linkgauge.tui.kit.screens.feature_app import StoredServices
 from linkgauge.tui.sweep.sweep_screen import SweepScreen
 

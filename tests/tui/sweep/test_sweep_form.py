@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.results.sweep import Sweep
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.kit.widgets.typed_input import TextField

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from linkgauge.engine.model.plan import Direction, PerDirection
+from linkgauge.engine.model.directions import Direction, PerDirection
 from linkgauge.tui.sweep.sweep_map import axis_of_plot, best_lines, knee_lines, map_lines, sweep_overlay
 from textual.content import Content
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.results.meter import Meter
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.summary import Summary

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import Event, Reason
+from linkgauge.engine.model.events import Event
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import SECOND_NS
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.near.connect import open_far_end
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.results.sweep import SweepPoint, SweepResult

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.plan import Direction, PerDirection
+from linkgauge.engine.model.directions import Direction, PerDirection
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.sweep import SaturationPoint
 from linkgauge.tui.sweep.sweep_words import (

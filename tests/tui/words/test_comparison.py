@@ -5,10 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.events import Ended, Event, Expectation, Reason, RunEnd, Sampled, Started
+from linkgauge.engine.model.counters.samples import Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Ended, Event, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Plan, Settings, SocketOptions
-from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.comparison import Difference, Figure, FigureUnit, compare
 from linkgauge.engine.results.meter import replay

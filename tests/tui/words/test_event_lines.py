@@ -5,19 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import (
-    Changed,
-    Ended,
-    EndText,
-    Event,
-    Expectation,
-    Opened,
-    Reason,
-    RunEnd,
-    Warned,
-)
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Warned
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import EndText, Reason, RunEnd
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan
 from linkgauge.tui.words.event_lines import EventLines
 from linkgauge.tui.words.summary import end_words

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from linkgauge.engine.model.counters.samples import DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.events import Sampled
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter
 from linkgauge.tui.words.interval_lines import IntervalLines

@@ -1,8 +1,8 @@
 """The words about an end that is an iperf3."""
 
 import pytest
-from linkgauge.engine.model.events import Reason
-from linkgauge.engine.model.plan import Direction, End
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 from linkgauge.tui.words.event_lines import EventLines

@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.peer import Peer, SshSettings
-from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.tui.words import parsing
 from linkgauge.tui.words.parsing import line_rate_bit_s, resolve_language
 

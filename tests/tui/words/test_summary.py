@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
-from linkgauge.engine.model.events import STILL_RUNNING, EndText, Expectation, ExpectedRate, Reason, RunEnd
-from linkgauge.engine.model.plan import MIB, SECOND_NS, Direction, Mode, PerDirection, Plan, Settings
+from linkgauge.engine.model.directions import Direction, PerDirection
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Mode, Plan, Settings
+from linkgauge.engine.model.run_end import STILL_RUNNING, EndText, Reason, RunEnd
 from linkgauge.engine.results.confidence import Estimate
 from linkgauge.engine.results.summary import (
     CpuSummary,

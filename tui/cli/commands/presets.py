@@ -14,7 +14,7 @@ from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ....engine.model.events import ExpectedRate
+    from ....engine.model.expected_rate import ExpectedRate
     from ....presets.preset import Preset
     from ..render.table import PrintedTable
 
@@ -115,7 +115,8 @@ def _table(presets: "Sequence[Preset]", language: str, own: "Mapping[str, Sequen
 
     `own` has the names of this host's interfaces below the id of the preset that each has.
     """
-    from ....engine.model.plan import Direction, Settings
+    from ....engine.model.directions import Direction
+    from ....engine.model.plan import Settings
     from ....presets.catalog import listed_presets
     from ....presets.expectation import find_expectation
     from ...words import numbers

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ....engine.control.tls import format_fingerprint
-from ....engine.far.listener import notify_systemd
+from ....engine.far.listener import CLIENT_INTERFACE, notify_systemd
 from ....engine.far.status import LogEntry, LogValue
 from ....engine.host.debug_log import configure_debug_log
 from ....engine.host.event_loop import run
@@ -175,6 +175,10 @@ def _announce(
         key = {} if setup.new_key is None else {"key": setup.new_key.reveal()}
         emit_json_line({"listening": facts, **(key if key_file is None else {"key_file": str(key_file)})})
         return
+    _print_address(setup, key_file, metrics_url)
+
+
+def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str | None) -> None:
     emit_line(f"listening on {', '.join(setup.find_peers())}")
     if setup.iperf3 is not None:
         emit_line(f"iperf3 clients {setup.iperf3.access}, on port {setup.iperf3.port}:")
@@ -188,6 +192,8 @@ def _announce(
         emit_line(f"  {setup.near_command_with_file()}")
     elif setup.new_key is not None:
         emit_line(f"New key, shown only once. On the other host:\n  {setup.near_command()}")
+    if CLIENT_INTERFACE in setup.client_peer:
+        emit_line(f"  {CLIENT_INTERFACE} is the other host's interface on this link: the address is link-local")
 
 
 class _EndpointLog:

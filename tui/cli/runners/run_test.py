@@ -9,7 +9,8 @@ from typing import Final
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import LinkgaugeError
-from ....engine.model.events import Event, Reason, Started, Warned
+from ....engine.model.events import Event, Started, Warned
+from ....engine.model.run_end import Reason
 from ....engine.near.connect import FarEnd, open_far_end
 from ....engine.results.json_stream import confirmation_line, warning_line
 from ....engine.results.run_log import RunLog

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
-from ....engine.model.events import ExpectedRate
-from ....engine.model.plan import Direction
+from ....engine.model.directions import Direction
+from ....engine.model.expected_rate import ExpectedRate
 from ...kit.drawing.canvas import EIGHTHS, Canvas, ticks, to_eighths, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, EXPECTED
 from ...readings.plot_values import PlotColumn, flow_scale, peak_above, period_averages, plot_columns

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from textual.content import Content
 
-from ....engine.model.plan import Direction, Plan
+from ....engine.model.directions import Direction
+from ....engine.model.plan import Plan
 from ...kit.drawing.canvas import GUTTER, base_axis, time_labels
 from ...kit.drawing.styled_lines import LineWidget, first_fit, join_fit
 from ...kit.drawing.styles import BAD, MUTED, SHORT

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.content import Content
 
-from ....engine.model.plan import SECOND_NS, Direction
+from ....engine.model.directions import Direction
+from ....engine.model.plan import SECOND_NS
 from ...kit.drawing.canvas import Canvas, tick_decimals, ticks, value_axis
 from ...kit.drawing.styles import DIRECTION_STYLES, MUTED
 from ...readings.plot_values import PlotContent, follow_values

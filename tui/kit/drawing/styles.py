@@ -7,8 +7,8 @@ from typing import Any, Final
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
+from ....engine.model.directions import Direction
 from ....engine.model.errors import PlanError
-from ....engine.model.plan import Direction
 from ...session.setting_table import OWN_THEME, THEMES
 
 MUTED: Final = "$foreground 62%"

@@ -15,9 +15,9 @@ from typing import Final
 
 from ....engine.control.connection import ControlConnection
 from ....engine.model.errors import LinkgaugeError, PeerBusy
-from ....engine.model.events import Reason, RunEnd
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS, Plan
+from ....engine.model.run_end import Reason, RunEnd
 from ....engine.near.connect import connect
 from ....engine.near.path_mtu import PATH_PLAN, prepare_path_session
 from ....engine.protocol.messages import Start, Stop

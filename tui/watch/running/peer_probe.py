@@ -16,6 +16,7 @@ from statistics import median
 from typing import Final
 
 from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from ....engine.model.counters.latency_histogram import LatencySummary
 from ....engine.model.errors import (
     ConnectionClosed,
     ConnectionTampered,
@@ -24,10 +25,9 @@ from ....engine.model.errors import (
     PeerError,
     RemoteProtocolError,
 )
-from ....engine.model.events import Reason, RunEnd
-from ....engine.model.latency_histogram import LatencySummary
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS, Plan, SocketOptions
+from ....engine.model.run_end import Reason, RunEnd
 from ....engine.model.workload import Workload
 from ....engine.near.connect import CHECK_RUNS, FarEnd, connect, open_far_end
 from ....engine.near.path_mtu import open_path_socket, prepare_path_session

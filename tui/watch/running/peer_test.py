@@ -19,8 +19,8 @@ from ....engine.model.errors import (
     PeerVersionMismatch,
     UsageError,
 )
-from ....engine.model.events import Reason
 from ....engine.model.plan import SECOND_NS, Plan
+from ....engine.model.run_end import Reason
 from ....engine.near.connect import open_far_end
 from ....engine.results.measured_result import MeasuredResult
 from ....engine.results.run_log import RunLog

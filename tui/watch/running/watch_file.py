@@ -20,10 +20,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
+from ....engine.model.directions import Direction
 from ....engine.model.errors import PlanError, UnknownPreset, UsageError, explain_os_error, make_printable
 from ....engine.model.ip_address import IpVersion
 from ....engine.model.peer import Peer
-from ....engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
+from ....engine.model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
 from ....engine.model.serialization import read_toml
 from ....engine.model.workload import Workload, all_workloads, workload_named
 from ....engine.results.responsiveness.plan import with_responsiveness

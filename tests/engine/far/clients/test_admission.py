@@ -11,12 +11,14 @@ import pytest
 from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.errors import PeerError, PeerRefused
-from linkgauge.engine.model.events import Ended, Reason
+from linkgauge.engine.model.events import Ended
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, End, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.shared_key import NEAR_ROLE, NONCE_BYTES, AuthContext, SharedKey
 from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import open_run

@@ -9,9 +9,9 @@ from linkgauge.engine.far.clients.admitted_client import AdmittedClient
 from linkgauge.engine.far.clients.current_run import CurrentRun
 from linkgauge.engine.far.clients.turns import Turn, Turns
 from linkgauge.engine.far.status import RunStatus
+from linkgauge.engine.model.counters.samples import OtherTests
 from linkgauge.engine.model.errors import EndpointBusy, RequestDeclined
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
-from linkgauge.engine.model.samples import OtherTests
 
 PLAN = Plan(duration_ns=10 * SECOND_NS)
 EXCLUSIVE = Plan(duration_ns=10 * SECOND_NS, exclusive=True)

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 from linkgauge.engine.far.probes.echo_responder import EchoResponder
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.limits import TokenBucket
-from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, Direction
+from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION
 from linkgauge.engine.protocol.datagram_handshake import DatagramAccepted, DatagramHello, decode_handshake
 from linkgauge.engine.protocol.preamble import DataHello
 from linkgauge.engine.protocol.probe_datagrams import EchoDatagram, ProbeDatagram, decode_echo

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from linkgauge.engine.far.probes import path_responder
 from linkgauge.engine.far.probes.path_responder import PathResponder
-from linkgauge.engine.model.plan import PROBE_SESSION, Direction
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import PROBE_SESSION
 from linkgauge.engine.protocol.datagram_handshake import DatagramAccepted, DatagramHello, decode_handshake
 from linkgauge.engine.protocol.path_probe import PathDatagram, PathKind, decode_path_datagram
 from linkgauge.engine.protocol.preamble import DataHello

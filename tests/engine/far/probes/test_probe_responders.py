@@ -6,15 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from linkgauge.engine.far.probes.probe_responders import ProbeResponders
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import RemoteProtocolError
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import (
-    DATAGRAM_PROBE_SESSION,
-    HANDSHAKE_PROBE_SESSION,
-    Direction,
-    Plan,
-    ResponsivenessTest,
-)
+from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Plan, ResponsivenessTest
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED, DataHello
 from linkgauge.engine.protocol.tokens import RunSecret, TicketCheck, Tickets
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from linkgauge.engine.host.nics.nic_counters import parse_net_dev, read_nic_counts, read_nic_drops
-from linkgauge.engine.model.samples import NicCounts
+from linkgauge.engine.model.counters.samples import NicCounts
 
 DEV = """Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier comp

@@ -12,7 +12,7 @@ import pytest
 from linkgauge.engine.host.nics.nic import find_counter_folder
 from linkgauge.engine.host.queues.queueing_discipline import QueueCounts
 from linkgauge.engine.host.queues.transmit_queue import ByteQueueLimits, QueueReading, TransmitQueueReader
-from linkgauge.engine.model.samples import QueueSample
+from linkgauge.engine.model.counters.samples import QueueSample
 
 from .own_interface import needs_interface, run_within
 

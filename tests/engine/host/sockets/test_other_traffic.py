@@ -3,8 +3,9 @@
 from linkgauge.engine.host.sockets.other_traffic import OtherTraffic, describe_program
 from linkgauge.engine.host.sockets.socket_message import SocketAddress
 from linkgauge.engine.host.sockets.socket_owners import SocketOwner
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End
-from linkgauge.engine.model.samples import NicCounts, Sample, SessionSample
+from linkgauge.engine.model.counters.samples import NicCounts, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.model.workload import Workload
 
 INTERVAL_NS = SECOND_NS // 4

@@ -12,9 +12,10 @@ from linkgauge.engine.iperf3.near import client as client_module
 from linkgauge.engine.iperf3.near import run as run_module
 from linkgauge.engine.iperf3.near.run import open_iperf3_run
 from linkgauge.engine.model.errors import PeerBusy, PeerError, PeerNotLinkgauge, PeerRefused, PeerUnreachable
-from linkgauge.engine.model.events import Event, Reason, Totals, Warned
+from linkgauge.engine.model.events import Event, Totals, Warned
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
 
 from ...conftest import DEADLINE_S, RATE_BIT_S
 

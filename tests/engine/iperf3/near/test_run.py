@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from linkgauge.engine.iperf3.near import run as iperf3_run
 from linkgauge.engine.iperf3.near.run import open_iperf3_run
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PeerBusy, PeerUnreachable, PlanError
-from linkgauge.engine.model.events import Event, Opened, Reason, Sampled, SessionTotal, Totals, Warned
+from linkgauge.engine.model.events import Event, Opened, Sampled, SessionTotal, Totals, Warned
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings, SocketOptions
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings, SocketOptions
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.base_run import Run
 from linkgauge.engine.near.connect import query_ends

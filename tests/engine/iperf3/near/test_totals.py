@@ -4,9 +4,10 @@ import pytest
 from linkgauge.engine.iperf3.near.totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
 from linkgauge.engine.iperf3.protocol.cookie_and_streams import list_streams
 from linkgauge.engine.iperf3.protocol.results import EndResults, StreamResult
+from linkgauge.engine.model.counters.samples import DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.events import SessionTotal
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End
-from linkgauge.engine.model.samples import DatagramSample, Sample, SessionSample
+from linkgauge.engine.model.plan import SECOND_NS
 
 OUT, IN = Direction.OUT, Direction.IN
 STREAMS = {direction: list_streams(direction, 1) for direction in Direction}

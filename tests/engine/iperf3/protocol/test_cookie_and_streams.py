@@ -2,7 +2,7 @@
 
 import pytest
 from linkgauge.engine.iperf3.protocol.cookie_and_streams import COOKIE_BYTES, list_streams, make_cookie, stream_ids
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 
 
 def test_a_cookie_is_what_stock_programs_make() -> None:

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from linkgauge.engine.iperf3.protocol.parameters import TestParameters, decode_parameters
 from linkgauge.engine.iperf3.protocol.plans import omit_seconds, parameters_of, plan_of
 from linkgauge.engine.iperf3.protocol.refusals import Iperf3Refusal
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
 
 DIRECTIONS = list(Direction)

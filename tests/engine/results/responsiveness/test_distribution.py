@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.latency_histogram import BUCKET_COUNT, bucket_midpoint_ns, bucket_of
+from linkgauge.engine.model.counters.latency_histogram import BUCKET_COUNT, bucket_midpoint_ns, bucket_of
 from linkgauge.engine.results.responsiveness.distribution import (
     latency_of,
     mean_ns,

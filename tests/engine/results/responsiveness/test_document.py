@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.results.comparison import Comparison, compare
 from linkgauge.engine.results.csv_export import COLUMNS, CsvWriter
 from linkgauge.engine.results.figure_codec import encode

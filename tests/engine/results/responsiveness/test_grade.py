@@ -1,8 +1,7 @@
 """The grade of latency under load."""
 
 import pytest
-from linkgauge.engine.results.responsiveness.grade import grade_of, is_worse
-from linkgauge.engine.results.responsiveness.result import GRADES, Grade
+from linkgauge.engine.results.responsiveness.grade import GRADES, Grade, grade_of, is_worse
 
 MS = 1_000_000
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Changed, Event, Expectation, Sampled, Started
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, ResponsivenessTest, Settings
-from linkgauge.engine.model.samples import DatagramProbeSample, ProbeSample
+from linkgauge.engine.model.counters.samples import DatagramProbeSample, ProbeSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Changed, Event, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.responsiveness.result import LoadedLatency, Responsiveness
 

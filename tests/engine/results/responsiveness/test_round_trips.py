@@ -1,7 +1,7 @@
 """Round trips a minute, against a computation by hand."""
 
 import pytest
-from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns, bucket_of
+from linkgauge.engine.model.counters.latency_histogram import bucket_midpoint_ns, bucket_of
 from linkgauge.engine.results.responsiveness.round_trips import round_trips
 
 MS = 1_000_000

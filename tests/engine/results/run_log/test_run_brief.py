@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.results.run_log import RunLog, RunQuery
 from linkgauge.engine.results.run_log.run_brief import (
     BRIEF_COLUMNS,

@@ -13,22 +13,14 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.host.process_identity import saved_process_identity
+from linkgauge.engine.model.counters.samples import CoreTimes, Sample, SessionSample
+from linkgauge.engine.model.counters.session_counters import SocketInfo
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import (
-    Changed,
-    Ended,
-    Event,
-    Expectation,
-    ExpectedRate,
-    Opened,
-    Reason,
-    RunEnd,
-    Sampled,
-    Warned,
-)
-from linkgauge.engine.model.plan import Direction, End, Settings
-from linkgauge.engine.model.samples import CoreTimes, Sample, SessionSample
-from linkgauge.engine.model.session_counters import SocketInfo
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Sampled, Warned
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
+from linkgauge.engine.model.plan import Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog, new_run_id, store
 from linkgauge.engine.results.summary import Measurement
@@ -220,11 +212,14 @@ def test_a_cell_with_invalid_bytes_can_be_printed(log: RunLog) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from linkgauge.engine.model.plan import Direction, End, Plan, Settings
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.engine.model.events import *
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.samples import *
+from linkgauge.engine.model.counters.samples import *
 
 host = HostInfo("a", "Linux", 2, "linkgauge", "uvloop")
 with RunLog.open(Path(sys.argv[1])) as log:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import Event, Reason, Sampled
+from linkgauge.engine.model.events import Event, Sampled
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.results.meter import Meter, replay
 from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from linkgauge.engine.results.run_log.stored_events import encode_event

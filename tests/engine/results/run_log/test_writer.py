@@ -9,7 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.events import Reason, Sampled, Warned
+from linkgauge.engine.model.events import Sampled, Warned
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 
 from ..day_of_samples import SAMPLES_A_DAY, samples

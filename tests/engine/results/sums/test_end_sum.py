@@ -1,8 +1,9 @@
 """The sums of one end's host."""
 
 import pytest
-from linkgauge.engine.model.plan import SECOND_NS, End
-from linkgauge.engine.model.samples import CpuWaits, Sample, combine
+from linkgauge.engine.model.counters.samples import CpuWaits, Sample, combine
+from linkgauge.engine.model.directions import End
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.sums.end_sum import EndSum
 
 

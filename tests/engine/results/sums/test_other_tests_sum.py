@@ -1,8 +1,9 @@
 """Sums of the endpoint's other tests: unknown, none, some."""
 
+from linkgauge.engine.model.counters.samples import OtherTests, Sample, combine
+from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.events import Sampled
-from linkgauge.engine.model.plan import SECOND_NS, End, Settings
-from linkgauge.engine.model.samples import OtherTests, Sample, combine
+from linkgauge.engine.model.plan import SECOND_NS, Settings
 from linkgauge.engine.results.summary import OtherTestsSummary
 from linkgauge.engine.results.sums.end_sum import EndSum
 from linkgauge.engine.results.sums.other_tests_sum import interval_figures

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Reason, Sampled
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import Sample, SessionSample, combine
+from linkgauge.engine.model.counters.samples import Sample, SessionSample, combine
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Sampled
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.results.rate_and_loss import Histogram
+from linkgauge.engine.results.sums.histogram import Histogram
 from linkgauge.engine.results.sums.sample_sum import ReceiverSum, RecentSamples, SampleOrder, SampleSum
 
 from ..drawn_runs import draw_run

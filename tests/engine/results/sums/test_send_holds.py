@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import Direction
-from linkgauge.engine.model.samples import SessionSample
+from linkgauge.engine.model.counters.samples import SessionSample
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.results.sums.send_holds import SendHolds, find_hold
 
 MSS = 1_448

@@ -1,8 +1,9 @@
 """The senders' TCP counters of one direction."""
 
 import pytest
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End
-from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.counters.samples import Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.sums.sender_sum import SenderSum
 
 

@@ -1,8 +1,9 @@
 """The sums of each single session."""
 
+from linkgauge.engine.model.counters.samples import Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.events import SessionTotal, Totals
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End
-from linkgauge.engine.model.samples import Sample, SessionSample
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.sums.session_sums import SessionSum, SessionSums
 

@@ -1,10 +1,11 @@
 """The traces of a run: CPU, latency and the totals of sessions."""
 
 import pytest
+from linkgauge.engine.model.counters.samples import DatagramSample, Sample, combine
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import DatagramSample, Sample, combine
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.sums.traces import CpuPoint, DatagramPoint, LatencyPoint, TcpPoint, Traces
 from linkgauge.presets.catalog import load_catalog

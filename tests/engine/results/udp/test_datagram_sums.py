@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Changed, Event, Expectation, Sampled
-from linkgauge.engine.model.plan import SECOND_NS, Direction, End, Mode, Settings
-from linkgauge.engine.model.samples import DatagramSample, LatencyCounts, Sample
+from linkgauge.engine.model.counters.samples import DatagramSample, LatencyCounts, Sample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Changed, Event, Sampled
+from linkgauge.engine.model.expected_rate import Expectation
+from linkgauge.engine.model.plan import SECOND_NS, Mode, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Interval, Meter, replay
 from linkgauge.engine.results.summary import DatagramSummary, LossByHost, Measurement

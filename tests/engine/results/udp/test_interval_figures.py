@@ -1,8 +1,9 @@
 """The figures of datagrams in one interval."""
 
+from linkgauge.engine.model.counters.samples import DatagramSample, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.events import Sampled
-from linkgauge.engine.model.plan import Direction, End, Settings
-from linkgauge.engine.model.samples import DatagramSample, LatencyCounts, Sample, SessionSample
+from linkgauge.engine.model.plan import Settings
 from linkgauge.engine.results.udp.interval_figures import FIGURES, flow_figures, session_figures
 
 from ..datagram_runs import INTERVAL_NS

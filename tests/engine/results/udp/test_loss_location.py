@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.plan import SECOND_NS, End
-from linkgauge.engine.model.samples import HostDrops
+from linkgauge.engine.model.counters.samples import HostDrops
+from linkgauge.engine.model.directions import End
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.results.udp.loss_location import LossCauses, LossCounts, locate_losses
 
 COUNTS = LossCounts(1_000, send_dropped=0, socket_dropped=0)

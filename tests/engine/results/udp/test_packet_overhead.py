@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.events import Expectation, Started
+from linkgauge.engine.model.events import Started
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.host_info import NicInfo
 from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.model.workload import Workload

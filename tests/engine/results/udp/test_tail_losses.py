@@ -1,9 +1,10 @@
 """Only whole sessions have a tail, and only once both ends have drained."""
 
 import pytest
+from linkgauge.engine.model.counters.samples import DatagramSample, Sample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.events import Opened, Sampled
-from linkgauge.engine.model.plan import Direction, End, Settings
-from linkgauge.engine.model.samples import DatagramSample, Sample
+from linkgauge.engine.model.plan import Settings
 from linkgauge.engine.results.udp.tail_losses import TailLosses
 
 from ..datagram_runs import INTERVAL_NS, draw_datagram_run

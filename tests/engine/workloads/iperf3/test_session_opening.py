@@ -4,7 +4,8 @@ import asyncio
 import socket
 
 import pytest
-from linkgauge.engine.model.plan import Direction, End, Mode, Settings, SocketOptions
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.plan import Mode, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.workloads.iperf3 import session_opening
 from linkgauge.engine.workloads.iperf3.session_opening import connect_datagrams, connect_stream, open_session

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from linkgauge.engine.metering.shared_counters import EMPTY_HISTOGRAM, ProbeHistogram, SharedCounters
-from linkgauge.engine.model.latency_histogram import diff_histograms
+from linkgauge.engine.model.counters.latency_histogram import diff_histograms
 
 DEADLINE_S = 20.0
 

@@ -11,7 +11,7 @@ from linkgauge.engine.metering.shared_counters import (
     ProbeCount,
     ProbeHistogram,
 )
-from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
+from linkgauge.engine.model.counters.latency_histogram import bucket_midpoint_ns
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.protocol.probe_datagrams import (
     DATAGRAM_PROBE_BYTES,

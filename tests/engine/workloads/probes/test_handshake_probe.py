@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from linkgauge.engine.metering.shared_counters import ProbeCount, ProbeHistogram
-from linkgauge.engine.model.latency_histogram import bucket_midpoint_ns
-from linkgauge.engine.model.plan import HANDSHAKE_PROBE_SESSION, SECOND_NS, Direction, SocketOptions
+from linkgauge.engine.model.counters.latency_histogram import bucket_midpoint_ns
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import HANDSHAKE_PROBE_SESSION, SECOND_NS, SocketOptions
 from linkgauge.engine.protocol.preamble import (
     DATA_ACCEPTED,
     DATA_HELLO_BYTES,

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 from linkgauge.engine.metering.shared_counters import ProbeCount, ProbeHistogram, SharedCounters
-from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Direction, SocketOptions
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, SocketOptions
 from linkgauge.engine.protocol.tokens import RunSecret
 from linkgauge.engine.workloads.probes import probe_host
 from linkgauge.engine.workloads.probes.probe_host import ProbeHost

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.metering.shared_counters import slot_index
+from linkgauge.engine.model.counters.samples import Sample
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import DecodeError
-from linkgauge.engine.model.events import Event, Opened, Reason, Sampled
+from linkgauge.engine.model.events import Event, Opened, Sampled
 from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MAX_SESSIONS, PROBE_SESSION, SECOND_NS, Direction, End, Plan, Settings
-from linkgauge.engine.model.samples import Sample
+from linkgauge.engine.model.plan import MAX_SESSIONS, PROBE_SESSION, SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.messages import Report
 from linkgauge.engine.results.csv_export import CsvWriter

@@ -4,8 +4,9 @@ import asyncio
 import socket
 
 from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.plan import Dialect, Direction, Mode, Settings, SocketOptions
-from linkgauge.engine.model.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.model.counters.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Dialect, Mode, Settings, SocketOptions
 from linkgauge.engine.protocol.payload_datagrams import DatagramKeys
 from linkgauge.engine.workloads.iperf3.datagram_sessions import Iperf3Receiver, Iperf3Sender
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
@@ -21,12 +22,12 @@ LOOPBACKS = {socket.AF_INET: "127.0.0.1", socket.AF_INET6: "::1"}
 
 
 def connected_sockets(
-    family: socket.AddressFamily = socket.AF_INET, *, allows_fragments: bool = False
+    family: socket.AddressFamily = socket.AF_INET, *, allows_fragments: bool = False, far: str | None = None
 ) -> tuple[socket.socket, socket.socket]:
-    """Return two UDP sockets, each connected to the other, as a handshake leaves them."""
+    """Return two UDP sockets, each connected to the other, as a handshake leaves them; `far` binds the second."""
     first, second = socket.socket(family, socket.SOCK_DGRAM), socket.socket(family, socket.SOCK_DGRAM)
-    for sock in (first, second):
-        sock.bind((LOOPBACKS[family], 0))
+    for sock, address in ((first, LOOPBACKS[family]), (second, far or LOOPBACKS[family])):
+        sock.bind((address, 0))
         socket_options.set_up(sock, SocketOptions(), allows_fragments=allows_fragments)
     first.connect(second.getsockname())
     second.connect(first.getsockname())

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 
 from ...waiting import until
 from .datagram_pair import DatagramPair

@@ -6,15 +6,16 @@ import time
 
 import pytest
 from linkgauge.engine.metering.shared_counters import EMPTY_HISTOGRAM
-from linkgauge.engine.model.latency_histogram import diff_histograms
-from linkgauge.engine.model.plan import Direction, Mode, Settings
-from linkgauge.engine.model.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.model.counters.latency_histogram import diff_histograms
+from linkgauge.engine.model.counters.session_counters import DATAGRAM_COUNTER_NAMES
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Mode, Settings
 from linkgauge.engine.protocol.payload_datagrams import FEEDBACK_BYTES, PAYLOAD_HEADER
 from linkgauge.engine.workloads.udp import socket_options
 
 from ...tcp_pair import only_linux
 from ...waiting import until
-from .datagram_pair import KEYS, DatagramPair
+from .datagram_pair import KEYS, DatagramPair, connected_sockets
 from .lossy_order import DATAGRAM_BYTES, LossyOrder
 
 pytestmark = only_linux
@@ -35,6 +36,23 @@ async def test_loss_copies_and_order_are_counted_exactly(mode: Mode) -> None:
         await arriving.send(pair, payload)
         arriving.assert_counted(pair)
         pair.close()
+
+
+@pytest.mark.parametrize(("far", "counts"), [("127.0.0.2", (4, 1, 0)), (None, (4, 0, 0))])
+async def test_each_header_of_a_group_is_read_if_it_comes_from_another_host(
+    far: str | None, counts: tuple[int, ...]
+) -> None:
+    """Another address stands for another host. Within one the sender makes the groups, so one header is enough."""
+    pair = DatagramPair(SETTINGS, Mode.RATE, has_sender=False, sockets=connected_sockets(far=far))
+    pair.start()
+    assert socket_options.set_segment(pair.sending_socket, DATAGRAM_BYTES)
+    pair.sending_socket.send(b"".join(map(payload, (0, 1, 3, 2))))
+    await until(lambda: pair.known("receiver", "received") == 4)
+    names = ("received", "reordered", "invalid")
+    assert tuple(pair.known("receiver", name) for name in names) == counts
+    pair.sending_socket.send(b"".join(payload(number, cookie=1) for number in (4, 5)))
+    await until(lambda: pair.known("receiver", "invalid") == 2)
+    pair.close()
 
 
 @pytest.mark.parametrize("mode", [Mode.RATE, Mode.QUALITY])

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.host_info import TcpSysctls
-from linkgauge.engine.model.plan import Direction, End
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.udp.loss_location import LossCauses
 from linkgauge.presets.diagnosis.diagnose import diagnose

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.samples import NicCounts
+from linkgauge.engine.model.counters.samples import NicCounts
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.flow_view import flow_views

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.plan import End
+from linkgauge.engine.model.directions import End
 from linkgauge.presets.diagnosis.evidence import Evidence
 
 from ..evidence_cases import FULL, NIC, first, run

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.host_info import NicInfo
-from linkgauge.engine.model.plan import Direction, End, Mode
+from linkgauge.engine.model.plan import Mode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose

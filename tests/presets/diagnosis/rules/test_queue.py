@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.events import Event, Expectation, ExpectedRate, Sampled, Started
+from linkgauge.engine.model.counters.samples import CoreTimes, LatencyCounts, ProbeSample
+from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Event, Sampled, Started
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.host_info import NicInfo
-from linkgauge.engine.model.plan import Direction, End, ResponsivenessTest
-from linkgauge.engine.model.samples import CoreTimes, LatencyCounts, ProbeSample
+from linkgauge.engine.model.plan import ResponsivenessTest
 from linkgauge.engine.model.serialization import decode, encode
 from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.evidence import Evidence

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.samples import NicCounts
+from linkgauge.engine.model.counters.samples import NicCounts
+from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.results.summary import OtherTestsSummary
 from linkgauge.engine.results.udp.loss_location import LossCauses
 from linkgauge.presets.diagnosis.diagnose import diagnose, diagnose_untargeted

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import End
+from linkgauge.engine.model.directions import End
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import HoldShares
 from linkgauge.presets.diagnosis.finding import Finding

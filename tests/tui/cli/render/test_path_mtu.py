@@ -1,7 +1,7 @@
 """The path MTU in words and as JSON: what bounds each direction, and the remedy of a black hole."""
 
 import pytest
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.protocol.path_probe import DirectionMtu, MtuBound, PathMtu
 from linkgauge.tui.cli.render.path_mtu import path_mtu_json, path_mtu_lines
 

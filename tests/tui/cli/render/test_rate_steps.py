@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from linkgauge.engine.model.plan import Direction
+from linkgauge.engine.model.directions import Direction
 from linkgauge.presets.rate_steps import RateStep, StepFlow, StepGoals, judge_steps
 from linkgauge.tui.cli.render.rate_steps import step_line, step_parts
 from rich.console import Console

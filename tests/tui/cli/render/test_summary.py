@@ -5,9 +5,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from linkgauge.engine.model.events import Expectation, ExpectedRate, Reason, RunEnd, Started
+from linkgauge.engine.model.directions import Direction, PerDirection
+from linkgauge.engine.model.events import Started
+from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.host_info import HostInfo
-from linkgauge.engine.model.plan import SECOND_NS, Direction, PerDirection, Plan, Settings
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan, with_responsiveness

@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan
+from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.sums.traces import DatagramPoint
 from linkgauge.presets.auto_select import NO_PRESET

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.events import Expectation
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.peer import LOOPBACK
-from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.results.sums.traces import PlotPeriod, TcpPoint
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.tui.gauges.plots.trace_plot import TracePlot

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.model.plan import SECOND_NS, Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.presets.diagnosis.window_bounds import FlowWindows
 from linkgauge.tui.gauges.plots.window_bars import window_lines
 

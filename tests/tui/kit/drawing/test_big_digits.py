@@ -1,7 +1,7 @@
 """Large digits and grades: their shapes and their widths."""
 
 import pytest
-from linkgauge.engine.results.responsiveness.result import GRADES
+from linkgauge.engine.results.responsiveness.grade import GRADES
 from linkgauge.tui.kit.drawing.big_digits import (
     DIGIT_FONTS,
     GRADE_ROWS,

@@ -5,7 +5,8 @@ from typing import Any
 
 import pyte
 import pytest
-from linkgauge.engine.model.plan import Direction, Plan, Settings
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.tui.kit.drawing.screen_diff import DiffApp, ScreenDiff, sgr_style
 from rich.cells import cell_len
 from rich.color import ColorSystem

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import LinkgaugeError, PlanError, UsageError
-from linkgauge.engine.model.plan import SECOND_NS, Direction
+from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.verdict import AcceptanceLimits

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from linkgauge.engine.model.events import Ended, Expectation, Reason, RunEnd, Started
+from linkgauge.engine.model.events import Ended, Started
+from linkgauge.engine.model.expected_rate import Expectation
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.plan import Plan
+from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.results.run_log import RunLog
 
 from ..... import command_line

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
-from .plan import Direction, End, Mode
-from .serialization import OMITTED_AT_DEFAULT
+from ..directions import Direction, End
+from ..plan import Mode
+from ..serialization import OMITTED_AT_DEFAULT
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from dataclasses import fields
 
-from linkgauge.engine.model.samples import SessionSample
-from linkgauge.engine.model.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
+from linkgauge.engine.model.counters.samples import SessionSample
+from linkgauge.engine.model.counters.session_counters import TCP_COUNTER_NAMES, TCP_COUNTERS
 
 
 def test_every_counter_is_a_field_of_a_sessions_sample() -> None:

@@ -5,7 +5,7 @@ from math import ceil
 
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.latency_histogram import (
+from linkgauge.engine.model.counters.latency_histogram import (
     BUCKET_COUNT,
     bucket_midpoint_ns,
     bucket_of,

@@ -11,9 +11,9 @@ from itertools import pairwise, zip_longest
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
+from ..directions import Direction, End
+from ..serialization import OMITTED_AT_DEFAULT
 from .latency_histogram import BUCKET_COUNT, merge_counts
-from .plan import Direction, End
-from .serialization import OMITTED_AT_DEFAULT
 from .session_counters import TCP_COUNTERS, DatagramSample
 
 T = TypeVar("T")

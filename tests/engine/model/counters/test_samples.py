@@ -6,9 +6,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.latency_histogram import BUCKET_COUNT
-from linkgauge.engine.model.plan import Direction, End
-from linkgauge.engine.model.samples import (
+from linkgauge.engine.model.counters.latency_histogram import BUCKET_COUNT
+from linkgauge.engine.model.counters.samples import (
     CoreTimes,
     DatagramSample,
     LatencyCounts,
@@ -18,6 +17,7 @@ from linkgauge.engine.model.samples import (
     combine,
     difference,
 )
+from linkgauge.engine.model.directions import Direction, End
 
 
 @pytest.mark.parametrize(
