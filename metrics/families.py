@@ -3,7 +3,7 @@
 Names and units follow Prometheus' conventions (prometheus.io/docs/practices/naming): base units, so that a rate is
 in bytes a second, as in node_exporter, and shares are ratios. Multiply by 8 for bits. No label has a value that a
 stranger chooses: client addresses would make as many series as there are clients. The names of
-keys are an endpoint's own, 64 at most.
+keys are an endpoint's own, 64 at most. Observed connections have as many labels as are shown, and no others stay.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from typing import Final, Literal
 Kind = Literal["gauge", "counter"]
 
 _PEER: Final = ("watch", "peer")
+_OBSERVED: Final = ("process", "remote")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,37 @@ RECEIVED: Final = Family(
     "linkgauge_endpoint_received_bytes_total", "Payload that tests received at this end.", (), "counter"
 )
 SENT: Final = Family("linkgauge_endpoint_sent_bytes_total", "Payload that tests sent from this end.", (), "counter")
+
+# Observed connections
+
+OBSERVED_GOODPUT: Final = Family(
+    "linkgauge_observed_goodput_bytes_per_second",
+    "Payload a second of the last interval, by process, remote host and direction; `other` is all the rest.",
+    (*_OBSERVED, "direction"),
+)
+OBSERVED_CONNECTIONS: Final = Family(
+    "linkgauge_observed_connections", "Connections of a process with a remote host, of the fastest ones.", _OBSERVED
+)
+OBSERVED_RTT: Final = Family(
+    "linkgauge_observed_rtt_seconds", "Round trip of the fastest connection of the pair.", _OBSERVED
+)
+OBSERVED_STATUS: Final = Family(
+    "linkgauge_observed_status",
+    "1 for the status of the fastest connection of the pair.",
+    (*_OBSERVED, "status"),
+)
+OBSERVED_FINDING: Final = Family(
+    "linkgauge_observed_finding",
+    "1 for the first finding of the fastest connection of the pair: why it is not faster.",
+    (*_OBSERVED, "code"),
+)
+OBSERVED_SOCKETS: Final = Family("linkgauge_observed_sockets", "TCP connections that match.")
+OBSERVED_MOVING: Final = Family(
+    "linkgauge_observed_moving_sockets", "TCP connections that moved payload in the last interval."
+)
+OBSERVED_ENDED: Final = Family(
+    "linkgauge_observed_ended_total", "TCP connections that have ended since the beginning.", (), "counter"
+)
 
 FAMILIES: Final[tuple[Family, ...]] = tuple(
     value for value in list(globals().values()) if isinstance(value, Family)

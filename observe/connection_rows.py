@@ -5,6 +5,7 @@ from typing import Final
 
 from ..engine.host.sockets.socket_message import ConnectionReading, SocketAddress, SocketMessage
 from ..engine.host.sockets.socket_owners import read_user_name
+from ..engine.host.sockets.socket_table import Movement
 from ..engine.model.directions import Direction
 from ..engine.model.host_info import HostInfo, NicInfo
 from ..engine.model.plan import SECOND_NS
@@ -16,7 +17,7 @@ from .connection_track import ConnectionTrack
 from .expected_rates import ExpectedRates, ip_version_of
 from .judgement import Circumstances, Judgement, judge
 from .observation import ConnectionKey, InterfaceRates, ObservedConnection, Owner, Status
-from .socket_table import Movement
+from .thread_loads import ThreadLoad
 
 _STALLED_NS: Final = SECOND_NS
 _STALLED_TRIPS: Final = 4
@@ -31,6 +32,7 @@ class TrackedConnection:
         self.user = read_user_name(message.user_and_inode[0])
         self.track: ConnectionTrack | None = None
         self.owner: Owner | None = None
+        self.thread_load: ThreadLoad | None = None
         self.has_ended = self.has_local_peer = False
         self.stable = StableFindings()
 
@@ -77,6 +79,10 @@ class TrackedConnection:
     def has_moved(self, now_ns: int) -> bool:
         """Whether payload moved in the last seconds."""
         return self.track is not None and any(flow.has_moved(now_ns) for flow in self.track.flows.values())
+
+    def has_sent(self, now_ns: int) -> bool:
+        """Whether this host sent payload in the last seconds."""
+        return self.track is not None and self.track.flows[Direction.OUT].has_moved(now_ns)
 
     def stalled_bytes(self, now_ns: int) -> int:
         """Return the bytes that wait in its send queue while nothing moves; 0 if something does."""
@@ -151,8 +157,10 @@ class RowMaker:
             remote=_peer_text(tracked.remote),
             info=track.reading.info,
             stalled=tracked.stalled_bytes(now_ns),
-            needless=track.needless_retransmits,
+            disorder=track.disorder,
             has_local_peer=tracked.has_local_peer,
+            program=None if tracked.owner is None else tracked.owner.name,
+            thread_load=tracked.thread_load,
             is_idle=row.observed_ns >= MIN_SPAN_NS and not tracked.has_moved(now_ns),
             interface=None if rates is None else rates.name,
             interface_bit_s=None

@@ -6,7 +6,7 @@ samples, for which the sender's own counters stand in (`Sample.is_from_sender`).
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..engine.host.sockets.socket_message import ConnectionReading
 from ..engine.host.tcp_info import TcpInfo
@@ -35,6 +35,16 @@ _NOT_OF: Final = {
     Direction.IN: tuple(counter.name for counter in TCP_COUNTERS if counter.end != "receiver"),
 }
 OBSERVED_SOFTWARE: Final = "another program"
+
+
+class Disorder(NamedTuple):
+    """The segments sent again that had arrived already (RFC 2883), and how often segments overtook others."""
+
+    needless: int = 0
+    reordered: int = 0
+
+
+NO_DISORDER: Final = Disorder()
 
 
 @dataclass(slots=True)
@@ -99,12 +109,12 @@ class ConnectionTrack:
         self.first_ns = self.read_ns = now_ns
         self.flows = {flow: FlowTrack(flow) for flow in Direction.DUPLEX.flows}
         self._index = -1
-        self._needless: deque[tuple[int, int]] = deque([(now_ns, reading.info.needless_retransmits or 0)])
+        self._disorder = deque([(now_ns, _disorder_of(reading.info))])
 
     @property
-    def needless_retransmits(self) -> int:
-        """The segments sent again in the last seconds that had arrived already (RFC 2883)."""
-        return self._needless[-1][1] - self._needless[0][1]
+    def disorder(self) -> Disorder:
+        """What came in another order in the last seconds."""
+        return Disorder(*(now - was for now, was in zip(self._disorder[-1][1], self._disorder[0][1], strict=True)))
 
     def add_reading(self, reading: ConnectionReading, now_ns: int) -> None:
         """Add the next reading of the same socket."""
@@ -115,9 +125,9 @@ class ConnectionTrack:
         self.reading, self.read_ns = reading, now_ns
         if interval_ns > RECENT_NS:  # it was not watched meanwhile: its rises are of an unknown part of that time
             return
-        self._needless.append((now_ns, reading.info.needless_retransmits or 0))
-        while now_ns - self._needless[0][0] > RECENT_NS:
-            self._needless.popleft()
+        self._disorder.append((now_ns, _disorder_of(reading.info)))
+        while now_ns - self._disorder[0][0] > RECENT_NS:
+            self._disorder.popleft()
         moved = moved_bytes(before, reading.info)
         for flow, track in self.flows.items():
             if moved[flow] or track.sample is not None or (flow is Direction.OUT and reading.message.queues[1]):
@@ -155,6 +165,10 @@ class ConnectionTrack:
             sack=info.sack,
             window_scaling=info.window_scaling,
         )
+
+
+def _disorder_of(info: TcpInfo) -> Disorder:
+    return Disorder(info.needless_retransmits or 0, info.reordered or 0)
 
 
 def moved_bytes(before: TcpInfo, now: TcpInfo) -> dict[Direction, int]:

@@ -20,11 +20,18 @@ from ..presets.diagnosis.evidence import Evidence
 from ..presets.diagnosis.finding import Finding, FindingCode
 from ..presets.diagnosis.flow_view import FlowView, flow_views
 from ..presets.number_text import format_quantity, format_rate, format_share, format_time
+from .connection_track import NO_DISORDER, Disorder
 from .observation import Status
 from .receiver_side import find_receiver_limits
+from .thread_loads import ThreadLoad
 
 _FULL: Final = 0.95  # of the rate that an interface should carry, by all of its traffic
+_SMALL: Final = 0.75  # of the segments that the link carries
+_HEADERS_BYTES: Final = 66  # Ethernet, IPv4, TCP with timestamps, as interfaces count them
+_ALONE: Final = 0.9
 _EMPTY: Final = 0.5  # of the samples, or of the time: a sender that lacks data so often
+_WHOLE_CORE: Final = 0.9  # of the time, running or waiting for a core
+_WAITS: Final = 0.05
 _FAR_CONFIDENCE: Final = 0.7
 _IN_FLIGHT: Final = 0.7  # of the congestion window
 # What these say is about linkgauge's own ends, or about a sender that lacks data: no limit of TCP's.
@@ -43,7 +50,17 @@ _NOT_OBSERVED: Final[set[FindingCode]] = {
 _ON_FULL_PATH: Final[set[FindingCode]] = {"path-slow", "congestion-window", "acks-queued"}
 # A larger buffer would only make the queue longer. A slow reader delays acknowledgements, which looks like a queue.
 _WITH_FULL_QUEUE: Final[set[FindingCode]] = {"send-buffer", "window-below-bdp"}
-_OF_FAR_END: Final[set[FindingCode]] = {"receive-window", "loss", "policer", "path-slow", "pacing", "mss-small"}
+_LOSSES: Final[set[FindingCode]] = {"loss", "retransmission-storm", "policer"}
+_OF_FAR_END: Final[set[FindingCode]] = {
+    "receive-window",
+    "loss",
+    "retransmission-storm",
+    "policer",
+    "path-slow",
+    "pacing",
+    "mss-small",
+    "reordering",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +76,23 @@ class Judgement:
 class Circumstances:
     """What is known beside the evidence: the remote host, the newest reading, and the interface's traffic.
 
-    `stalled` bytes wait in the socket, and none moved for some time. `needless` segments that were sent again in
-    the last seconds had arrived: packets change their order on the way, or answers are late. With `is_idle` nothing
+    `stalled` bytes wait in the socket, and none moved for some time. `disorder` is that of
+    the last seconds: packets change their order on the way, or answers are late. With `is_idle` nothing
     moved in these seconds, with `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the
-    rate of all traffic of the interface in this direction.
+    rate of all traffic of the interface in this direction. `thread_load` is that of the busiest thread of the
+    `program` in the last interval; None is unknown.
     """
 
     remote: str
     info: TcpInfo
     stalled: int = 0
-    needless: int = 0
+    disorder: Disorder = NO_DISORDER
     is_idle: bool = False
     has_local_peer: bool = False
     interface: str | None = None
     interface_bit_s: float | None = None
+    program: str | None = None
+    thread_load: ThreadLoad | None = None
 
 
 def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
@@ -87,10 +107,10 @@ def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
         reached = f"{format_rate(evidence.bit_s)} of {format_rate(evidence.expected_bit_s or 0.0)}"
         return Judgement(Status.HEALTHY, f"At the expected rate: {reached}.")
     is_sender = evidence.direction is Direction.OUT
-    evidence = _without_needless(evidence, around.needless) if is_sender else evidence
+    evidence = _without_needless(evidence, around.disorder) if is_sender else evidence
     view = flow_views(evidence)[0]
     if is_sender and _lacks_data(view):  # a full interface does not slow it down
-        return _app_limited(view)
+        return _app_limited(view, around)
     shared = _share_of_full_interface(evidence, around)
     return shared or (_judge_sender if is_sender else _judge_receiver)(evidence, view, around)
 
@@ -111,18 +131,28 @@ def _share_of_full_interface(evidence: Evidence, around: Circumstances) -> Judge
     expected, total = evidence.expected_bit_s, around.interface_bit_s
     if around.interface is None or expected is None or total is None or total < _FULL * expected:
         return None
+    if _fills_it_with_headers(evidence, total):
+        return None
     return Judgement(
         Status.HEALTHY,
         f"{around.interface} is full: {format_rate(total)} in all, {format_rate(evidence.bit_s)} of it here.",
     )
 
 
-def _without_needless(evidence: Evidence, needless: int) -> Evidence:
+def _fills_it_with_headers(evidence: Evidence, total_bit_s: float) -> bool:
+    """Return whether a connection fills its interface by itself, and much of that is headers of small segments."""
+    mss, link = evidence.flows[0].mss_bytes, evidence.link
+    if not mss or link is None or link.payload_bytes is None or mss >= _SMALL * link.payload_bytes:
+        return False
+    return evidence.bit_s * (1 + _HEADERS_BYTES / mss) >= _ALONE * total_bit_s
+
+
+def _without_needless(evidence: Evidence, disorder: Disorder) -> Evidence:
     """Return evidence in which a segment that was sent again although it had arrived is not a loss."""
-    flow = evidence.flows[0]
-    if not needless or not flow.retransmits:
-        return evidence
-    part = max(0, flow.retransmits - needless) / flow.retransmits
+    flow = replace(evidence.flows[0], **disorder._asdict())
+    if not disorder.needless or not flow.retransmits:
+        return replace(evidence, flows=(flow, *evidence.flows[1:]))
+    part = max(0, flow.retransmits - disorder.needless) / flow.retransmits
     lost = replace(
         flow,
         retransmits=round(part * flow.retransmits),
@@ -140,8 +170,13 @@ def _lacks_data(view: FlowView) -> bool:
     return budget.starved >= max(budget.receiver, budget.buffer, budget.network)
 
 
-def _app_limited(view: FlowView) -> Judgement:
-    flow = view.flow
+def _app_limited(view: FlowView, around: Circumstances) -> Judgement:
+    flow, load = view.flow, around.thread_load
+    if load is not None and sum(load) >= _WHOLE_CORE:
+        uses = f"a thread of {around.program} uses {format_share(load.running)} of one"
+        if load.waiting >= _WAITS:
+            uses += f", and waits for one {format_share(load.waiting)} of the time"
+        return Judgement(Status.APP_LIMITED, f"The sending program is limited by its CPU core: {uses}.")
     idle = "" if flow.busy is None else f": TCP had nothing to send for {format_share(1 - flow.busy)} of the time"
     return Judgement(Status.APP_LIMITED, f"The sending program sets the rate{idle}.")
 
@@ -190,7 +225,7 @@ def _stalled(around: Circumstances) -> Judgement:
             "receive-window",
             None,
             0.85,
-            "The receiver's window is closed: its program reads nothing.",
+            "The receiver's window is closed (zero window): its program reads nothing.",
             f"{waiting} wait, with a window of {format_quantity(info.peer_window_bytes or 0, 'byte')}; "
             f"{format_quantity(info.probes, 'probe')} of it had no effect",
             f"at the remote end: see what stops its program; {decide}",
@@ -229,19 +264,17 @@ def _adapt(view: FlowView, finding: Finding, around: Circumstances) -> Finding:
     if is_far:
         confidence = min(confidence, _FAR_CONFIDENCE)
         remedy = f"{remedy}; {_decide(around)}"
-    if finding.code in {"loss", "policer"}:
-        evidence += _describe_repair(around)
+    if finding.code in _LOSSES and around.disorder.needless:
+        evidence += (
+            f"; {format_quantity(around.disorder.needless, 'more segment')} sent again had arrived (RFC 2883)"
+        )
     text = finding.text.replace("a link of this kind", "this host's interface")
     remedy = remedy.replace("PEER", around.remote)
     return replace(finding, text=text, evidence=evidence, confidence=confidence, remedy=remedy, trial=None)
 
 
-def _describe_repair(around: Circumstances) -> str:
-    """Return what makes losses worse, or less than they seem."""
-    text = "" if around.info.sack else "; SACK (RFC 2018) is off, so that each further loss costs a round trip"
-    if around.needless:
-        text += f"; {format_quantity(around.needless, 'more segment')} sent again had arrived (RFC 2883)"
-    return text
+def _show_losses(view: FlowView) -> str:
+    return f"{remedies.show_nic_errors(view.sender)}; then check cable, optics and switch ports"
 
 
 def _larger_buffer(view: FlowView) -> str:
@@ -258,6 +291,7 @@ _REMEDIES: Final[dict[FindingCode, str]] = {
 }
 _COMMANDS: Final[dict[FindingCode, Callable[[FlowView], str]]] = {
     "send-buffer": _larger_buffer,
-    "loss": lambda view: f"{remedies.show_nic_errors(view.sender)}; then check cable, optics and switch ports",
+    "loss": _show_losses,
+    "retransmission-storm": _show_losses,
     "path-slow": lambda view: f"{remedies.show_queue(view.sender)}; then check port speeds and shapers",
 }

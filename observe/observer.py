@@ -15,7 +15,6 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final
 
 from ..engine.host.description import read_tcp_sysctls
@@ -23,6 +22,7 @@ from ..engine.host.event_loop import call_in_thread
 from ..engine.host.sockets.sock_diag import EndedConnections, SockDiag
 from ..engine.host.sockets.socket_message import SocketMessage, read_drops
 from ..engine.host.sockets.socket_owners import SocketOwners, read_user_name
+from ..engine.host.sockets.socket_table import IntervalCounts, SocketTable
 from ..engine.model.host_info import HostInfo, NicInfo
 from ..engine.model.plan import SECOND_NS
 from ..engine.results.rate_and_loss import bits_per_second
@@ -40,7 +40,7 @@ from .observation import (
 )
 from .request import ObserveRequest
 from .selection import Selection
-from .socket_table import IntervalCounts, SocketTable
+from .thread_loads import ThreadLoads
 
 SAMPLE_NS: Final = SECOND_NS // 4
 """The time between readings of the connections that move."""
@@ -51,18 +51,19 @@ _DUMP_NS: Final = SECOND_NS  # so long does it take at most until a new connecti
 class Observer:
     """Observes until it is closed: call `step` every SAMPLE_NS. It blocks for milliseconds.
 
-    Any thread may call it: one waits for the other, so that no socket closes under a reading.
-    Raises LinkgaugeError if the target does not exist, or if this system does not report its sockets.
+    Any thread may call it: one waits for the other, so that no socket closes under a reading. The first step opens
+    the sockets, so that closing it finds all of them, whenever that is.
     """
+
+    _selection: Selection
+    _diag: SockDiag
+    _ended: EndedConnections
 
     def __init__(self, request: ObserveRequest, catalog: Catalog) -> None:
         self._lock = threading.Lock()
         self._is_closed = False
         self._request = request
-        self._selection = Selection(request.target)
         self._stack = ExitStack()
-        self._diag = self._stack.enter_context(SockDiag(self._selection.bytecode))
-        self._ended = self._stack.enter_context(closing(EndedConnections()))
         self._table = SocketTable(request.top if request.target is not None else 0)
         self._most_tracked = max(_LEAST_TRACKED, 2 * request.top)
         self._tracks: dict[bytes, TrackedConnection] = {}
@@ -70,6 +71,7 @@ class Observer:
         self._owners = SocketOwners()
         self._rates = ExpectedRates(catalog, request.line_rate_bit_s)
         self._interfaces = InterfaceMeter()
+        self._loads = ThreadLoads()
         self._rows = RowMaker(self._rates, _describe_host(), request.pass_percent)
         self._started_utc = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._started_ns = self._dumped_ns = 0
@@ -86,7 +88,8 @@ class Observer:
     def step(self, now_ns: int | None = None) -> Observation | None:
         """Read the connections that move; return an observation if an interval is over, None once it is closed.
 
-        `now_ns` is on the monotonic clock. Raises LinkgaugeError if the kernel does not answer.
+        `now_ns` is on the monotonic clock. Raises LinkgaugeError if the target does not exist, or if the kernel
+        does not report its sockets, or does not answer.
         """
         with self._lock:
             if self._is_closed:
@@ -101,6 +104,7 @@ class Observer:
 
     def _step(self, now_ns: int) -> Observation | None:
         if not self._started_ns:
+            self._open()
             self._started_ns = self._dumped_ns = now_ns
             self._dump(now_ns)
             self._due_ns = now_ns + self._request.interval_ns
@@ -112,9 +116,15 @@ class Observer:
             return self._observe(now_ns)
         if now_ns >= self._next_dump_ns - SAMPLE_NS // 2:
             self._dump(now_ns)
-            if self._dumped_ns == self._started_ns:  # a full interface is to be known in the first interval too
+            if self._dumped_ns == self._started_ns:  # the first interval needs something to compare with, too
                 self._measure_interfaces(self._tracks.values(), now_ns)
+                self._measure_loads(list(self._tracks.values())[: self._request.top], now_ns)
         return None
+
+    def _open(self) -> None:
+        self._selection = Selection(self._request.target)
+        self._diag = self._stack.enter_context(SockDiag(self._selection.bytecode))
+        self._ended = self._stack.enter_context(closing(EndedConnections()))
 
     def _measure_interfaces(
         self, tracks: Iterable[TrackedConnection], now_ns: int
@@ -165,7 +175,7 @@ class Observer:
         for track in shown:
             track.has_local_peer = (track.remote, track.local) in pairs
         nics, interfaces = self._measure_interfaces(shown, now_ns)
-        self._find_owners(shown)
+        self._measure_loads(shown, now_ns)
         rows = [self._rows.make(track, nics[id(track)], interfaces, now_ns) for track in shown]
         self._tracks = {id_: track for id_, track in self._tracks.items() if not track.has_ended}
         connections = tuple(row for row in rows if row is not None)
@@ -192,6 +202,15 @@ class Observer:
         for track in ranked[self._most_tracked :]:
             track.has_ended = True
         return ranked[: self._request.top]
+
+    def _measure_loads(self, shown: list[TrackedConnection], now_ns: int) -> None:
+        """Find the processes of connections, and the load of those that send."""
+        self._find_owners(shown)
+        senders = [track.owner.pid for track in shown if track.owner is not None and track.has_sent(now_ns)]
+        loads = self._loads.measure(senders, now_ns)
+        for track in shown:
+            if track.owner is not None:  # after a short interval there is no newer one
+                track.thread_load = loads.get(track.owner.pid, track.thread_load)
 
     def _find_owners(self, shown: list[TrackedConnection]) -> None:
         unowned = {track.inode: track for track in shown if track.owner is None and track.inode}
@@ -275,7 +294,7 @@ async def observe(request: ObserveRequest, catalog: Catalog) -> AsyncGenerator[O
 
     Raises LinkgaugeError if the target does not exist, or if the kernel does not report its sockets.
     """
-    observer = await call_in_thread(partial(Observer, request, catalog), name="observe")
+    observer = Observer(request, catalog)
     try:
         due_s = time.monotonic()
         while True:

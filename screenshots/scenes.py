@@ -4,7 +4,9 @@
 # pyright: basic, reportMissingImports=false
 
 import asyncio
+import contextlib
 import os
+import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,17 +21,24 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import open_run
-from linkgauge.tui.app.app import EndpointApp
+from linkgauge.observe.observer import observe as observed
+from linkgauge.observe.request import ObserveRequest
+from linkgauge.presets.catalog import load_catalog
+from linkgauge.tui.app.app import EndpointApp, ObserveApp
 from linkgauge.tui.endpoint.endpoint_log import EndpointLog
 from linkgauge.tui.endpoint.endpoint_setup import EndpointConfig, prepare_endpoint
 from linkgauge.tui.endpoint.served_endpoint import ServedEndpoint
 from linkgauge.tui.kit.widgets.typed_input import TextField
+from linkgauge.tui.observe.observe_screen import screen_request
 from picture import film, take
 from world import WIDE, Driver, World
 
 SMALL: Final = (80, 24)
 HUGE: Final = (200, 60)
 PLAN: Final = Plan(Settings(window_bytes=131_072), duration_ns=15 * SECOND_NS)
+_LINE_BIT_S: Final = 100_000_000
+_BEGUN_S: Final = 20.0
+_OBSERVED_S: Final = 12.0
 SHORT: Final = Plan(Settings(window_bytes=57_344), duration_ns=5 * SECOND_NS)
 
 
@@ -208,6 +217,24 @@ async def endpoint(_world: World) -> None:
                     take(app, "endpoint")
 
 
+async def observe(world: World) -> None:
+    """Show the connections of other programs: two tests with small windows, and one that receives."""
+    options = (("--window", "32K"), ("--window", "64K"), ("--direction", "in", "--rate", "4M"))
+    command = (sys.executable, "-m", "linkgauge", "run", str(world.peer), "--seconds", "90", "--json")
+    async with contextlib.AsyncExitStack() as stack:
+        for each in options:
+            quiet = asyncio.subprocess.DEVNULL
+            program = await asyncio.create_subprocess_exec(*command, *each, stdout=quiet, stderr=quiet)
+            stack.push_async_callback(program.wait)
+            stack.callback(program.terminate)
+        await asyncio.sleep(_BEGUN_S)
+        request = ObserveRequest(line_rate_bit_s=_LINE_BIT_S)
+        app = ObserveApp(observed(screen_request(request), load_catalog()))
+        pilot = await stack.enter_async_context(app.run_test(size=WIDE))
+        await pilot.pause(_OBSERVED_S)
+        take(app, "observe")
+
+
 @contextmanager
 def _own_data() -> Generator[None]:
     """Keep definitions of sweeps for as long as this lasts."""
@@ -259,4 +286,5 @@ SCENES: Final[tuple[Scene, ...]] = (
     Scene(sweep, _SMALL_WINDOW | _FAST),
     Scene(settings, frozenset()),
     Scene(endpoint, _FAST),
+    Scene(observe, frozenset()),
 )

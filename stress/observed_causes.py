@@ -37,6 +37,7 @@ _OBSERVED_S: Final = 5
 _DEADLINE_S: Final = 60.0
 _READY_S: Final = 1.0
 _NONE: Final = "-"
+_RETRY: Final = ("--retry", "10", "--retry-connrefused", "--retry-delay", "1")
 
 # Programs as others write them: sockets of Python, as nc uses them.
 
@@ -174,7 +175,7 @@ def _http(cause: Cause, ends: Ends, stack: contextlib.ExitStack) -> bool:
     time.sleep(_READY_S)
     slow = ["--limit-rate", "2M"] if cause.read_pause_s else []
     url = f"http://{NEAR_ADDRESS}:{_PORT}/file"
-    _start(stack, [*ends.far, "curl", "-s", "-o", "/dev/null", *slow, url])
+    _start(stack, [*ends.far, "curl", "-s", *_RETRY, "-o", "/dev/null", *slow, url])
     return True
 
 

@@ -27,8 +27,8 @@ _INT_BYTES: Final = 4
 _OFFSETS: Final = tuple(accumulate((struct.calcsize("=" + code) for code in "".join(_PARTS)), initial=0))
 _FIELD_COUNT: Final = len(_OFFSETS) - 1
 _OPTIONS, _MSS, _LAST_DATA_RECEIVED, _LAST_ACK_RECEIVED, _BYTES_ACKED = map(_OFFSETS.index, (5, 16, 52, 56, 120))
-_PROBES, _TIMEOUTS, _APP_LIMITED, _RECEIVED_MSS, _RECEIVE_RTT, _BYTES_RECEIVED, _NEEDLESS = map(
-    _OFFSETS.index, (3, 2, 7, 20, 92, 128, 216)
+_PROBES, _TIMEOUTS, _APP_LIMITED, _RECEIVED_MSS, _RECEIVE_RTT, _BYTES_RECEIVED, _NEEDLESS, _REORDERED = map(
+    _OFFSETS.index, (3, 2, 7, 20, 92, 128, 216, 220)
 )
 _WINDOW: Final = slice(232, 236)  # tcpi_rcv_wnd, Linux 6.2
 BYTES_MOVED: Final = slice(120, 136)
@@ -77,7 +77,8 @@ class TcpInfo(NamedTuple):
     units of their names. `bytes_acked` and `bytes_received` count since the connection was made; `receive_idle_ms`
     is the time since anything came from the other end, data or an acknowledgement. `probes` are those of a closed
     window that have no answer yet, and `timeouts` of retransmission follow each other without an answer.
-    `needless_retransmits` are those of segments that had arrived (RFC 2883). `window_bytes` is the receive window
+    `needless_retransmits` are those of segments that had arrived (RFC 2883), and `reordered` is how often segments
+    overtook others on the way, as the sender saw it. `window_bytes` is the receive window
     that this end advertises. `is_app_limited` tells whether the sender lacked data when the newest delivery
     was measured. `receive_rtt_us` is the receiver's estimate of the round trip, and `received_mss_bytes` its
     estimate of the segments that arrive.
@@ -94,6 +95,7 @@ class TcpInfo(NamedTuple):
     probes: int = 0
     timeouts: int = 0
     needless_retransmits: int | None = None
+    reordered: int | None = None
     window_bytes: int | None = None
     is_app_limited: bool = False
     receive_rtt_us: int | None = None
@@ -138,6 +140,7 @@ def parse_tcp_info(data: bytes, memory: tuple[int, ...] | None = None) -> TcpInf
         probes=fields[_PROBES],
         timeouts=fields[_TIMEOUTS],
         needless_retransmits=fields[_NEEDLESS] if known > _NEEDLESS else None,
+        reordered=fields[_REORDERED] if known > _REORDERED else None,
         window_bytes=int.from_bytes(data[_WINDOW], sys.byteorder) if len(data) >= _WINDOW.stop else None,
         is_app_limited=bool(fields[_APP_LIMITED] & 1),
         receive_rtt_us=fields[_RECEIVE_RTT] or None,

@@ -173,6 +173,7 @@ class WarningText(StrEnum):
         "the UDP probes of latency get no echo any more: {reason}; what they measure is known up to here only"
     )
     OTHER_TESTS = "{kind} on this endpoint: {facts}"
+    OTHER_TRAFFIC = "other traffic on {nic}: {facts}"
     END_UNCONFIRMED = "the remote host did not confirm the end of the test; its last samples may be missing"
     IPERF3_RESULTS_MISSING = (
         "the iperf3 server sent no results ({reason}): what it received is unknown, and the rate of out is that "

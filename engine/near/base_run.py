@@ -5,6 +5,7 @@ its end: the first that comes up. `run` and `iperf3/near/run` have the conversat
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -17,12 +18,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from ..control.handshake import HandshakeResult
 from ..control.keepalive import SILENCE_TIMEOUT_NS, SSH_SILENCE_TIMEOUT_NS, Liveness, LivenessProblem
+from ..host.event_loop import call_in_thread
+from ..host.sockets.other_traffic import OtherTraffic
+from ..host.sockets.socket_message import SocketAddress
 from ..metering.drain import await_drain
 from ..metering.sampler import Sampler
 from ..model.counters.samples import ProbeSample, Sample
 from ..model.counters.session_counters import SocketInfo
 from ..model.directions import Direction, End
-from ..model.errors import PeerError
+from ..model.errors import LinkgaugeError, PeerError
 from ..model.events import Ended, Event, Opened, Started, WarningText
 from ..model.expected_rate import Expectation
 from ..model.peer import Peer
@@ -48,6 +52,7 @@ from .session_set import SessionFailure, SessionSet
 PREPARE_DEADLINE_S: Final = 20.0
 CHECK_INTERVAL_S: Final = 0.25  # a far end that has gone must be reported within 5 s
 _SLOW_OPENING_S: Final = 3.0  # a test opens its sessions within a few round trips
+_LOOK_DEADLINE_S: Final = 2.0
 _SESSION_LOSS_GRACE_S: Final = 1.0  # the cause of a lost session is often reported a moment later
 _LIVENESS_WARNINGS: Final = {
     LivenessProblem.SILENT: WarningText.FAR_SILENT,
@@ -123,6 +128,10 @@ class Run(ABC):
         )
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
+        has_others = nic is not None and nic.sort != "loopback"
+        far = SocketAddress(ends.address, peer.port if isinstance(peer, Peer) else 0)
+        self._other_traffic = OtherTraffic(nic.name if nic and has_others else None, far, plan.workload)
+        self._looking: asyncio.Task[None] | None = None
         self._sampling: asyncio.Task[None] | None = None
         self._ended_ns: int | None = None  # of the last sample, once that is taken
         self._tasks: set[asyncio.Task[None]] = set()
@@ -199,6 +208,7 @@ class Run(ABC):
         try:
             end = await self._ending
             end = await self._finish(end)
+            await self._look_last()
         except BaseException:
             self._events.put(Ended(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)))
             raise
@@ -264,8 +274,29 @@ class Run(ABC):
             self._events.put(event)
 
     async def _sample(self) -> None:
-        await self._sampler.run(self._handle_near_sample, self.plan.duration_ns)
+        await self._sampler.run(self._take_near_sample, self.plan.duration_ns)
         self.stop(Reason.COMPLETED, EndText.DURATION_UP.value)
+
+    def _take_near_sample(self, sample: Sample) -> None:
+        self._handle_near_sample(sample)
+        is_looking = self._looking is not None and not self._looking.done()
+        if self._other_traffic.follow(sample) and not is_looking:
+            self._looking = asyncio.create_task(self._look_for_other_traffic(self._other_traffic.read))
+            self._tasks.add(self._looking)
+            self._looking.add_done_callback(self._tasks.discard)
+
+    async def _look_for_other_traffic(self, look: Callable[[], str | None]) -> None:
+        """Warn of other programs' traffic through the interface; a kernel that does not tell of it is no fault."""
+        with contextlib.suppress(LinkgaugeError, OSError, TimeoutError):
+            text = await call_in_thread(look, name="sockets", deadline_s=_LOOK_DEADLINE_S)
+            if text is not None:
+                self._events.warn(text)
+
+    async def _look_last(self) -> None:
+        """Name the rest of the other traffic, which had been watched for too short a time."""
+        if self._looking is not None:
+            await asyncio.wait([self._looking])
+            await self._look_for_other_traffic(self._other_traffic.name_rest)
 
     def _stop_sampling(self) -> None:
         """Take the last sample, once."""
@@ -275,7 +306,7 @@ class Run(ABC):
         self._ended_ns = self._sampler.elapsed_ns
         last = self._sampler.take_sample(is_last=True)
         if last is not None:
-            self._handle_near_sample(last)
+            self._take_near_sample(last)
 
     async def _drain(self) -> None:
         """Take a sample of the datagrams that were on their way when the senders stopped."""

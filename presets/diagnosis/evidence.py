@@ -224,6 +224,8 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     mean: about 1 by chance. `max_pacing_bit_s` is the limit that a program has set for a session's pace.
     `joint_spread` is the variance of the rate of all sessions as a share of the sum of theirs: about 1 if each
     varies for itself, less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
+    `needless` segments that were sent again had arrived, and segments overtook others `reordered` times: only a
+    connection of another program has them, and then `retransmits` leaves the needless ones out.
     """
 
     direction: Direction = field(metadata=_flow.reading(lambda of: of.flow))
@@ -265,6 +267,9 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     send_buffer_bytes: int | None = _flow(lambda of: of.sent.median("send_buffer_bytes"))
     receive_buffer_bytes: int | None = _flow(lambda of: of.received.mean_buffer_bytes)
     unread: float | None = _flow(lambda of: of.received.unread_share)
+    sack: bool | None = _flow(lambda of: of.sender and of.sender.sack)
+    needless: int | None = None
+    reordered: int | None = None
 
     @property
     def is_bbr(self) -> bool:
@@ -309,7 +314,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     `unseen_end` is the end with an iperf3 or another program, whose host is unknown. `test` is how the run
     measures latency under load, and `responsiveness` its results so far, over all loads. `others` are the other
     tests of the endpoint, if it reports them. With `is_observed` it is a connection of another program: linkgauge
-    made neither end.
+    made neither end. `other_traffic` names other programs that exchange much through the near interface.
     """
 
     workload: Workload = field(metadata=_period.reading(lambda of: of.started.plan.workload))
@@ -340,6 +345,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     responsiveness: Responsiveness | None = _period(lambda of: of.responsiveness)
     others: OtherTestsSummary | None = _period(lambda of: of.sums.ends[End.FAR].others_summary)
     is_observed: bool = False
+    other_traffic: tuple[str, ...] = _period(lambda of: of.other_traffic, ())
 
     @property
     def is_latency_test(self) -> bool:

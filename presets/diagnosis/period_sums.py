@@ -14,6 +14,7 @@ from ...engine.results.sums.end_sum import EndSum
 from ...engine.results.sums.sample_sum import ReceiverSum, SampleSum
 from ...engine.results.sums.sender_sum import SenderSum
 
+_OTHER_TRAFFIC: Final = "other traffic on "  # how WarningText.OTHER_TRAFFIC begins
 _THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins
 
 
@@ -72,6 +73,13 @@ class PeriodSums:
     def is_data_through_ssh(self) -> bool:
         """Whether ssh carries the payload, as a warning at the start of the run says."""
         return any(text.startswith(_THROUGH_SSH) for text in self.warnings)
+
+    @property
+    def other_traffic(self) -> tuple[str, ...]:
+        """The other programs that exchange much through the near interface, as warnings name them."""
+        return tuple(
+            text.partition(": ")[2] for text in self.warnings if text.startswith(_OTHER_TRAFFIC) and ": " in text
+        )
 
     @property
     def mode(self) -> Mode:

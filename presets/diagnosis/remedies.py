@@ -223,6 +223,12 @@ def enable_tcp_option(end: EndEvidence, option: Literal["window_scaling", "times
     return _at(end, "switch RFC 7323 on")
 
 
+def enable_sack() -> str:
+    """Return the command that enables selective acknowledgements; either end may have them off."""
+    command = set_sysctl_command("net.ipv4.tcp_sack", 1)
+    return f"at both ends: {command}; if it is on, look for a firewall on the path that strips it"
+
+
 def enable_offloads(end: EndEvidence) -> str:
     """Return the command that lets the NIC segment and join packets itself."""
     return _at(end, enable_offloads_command(_nic_name(end), is_bsd=is_bsd(end)))

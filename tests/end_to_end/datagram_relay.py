@@ -31,6 +31,7 @@ _QUEUED_FRAMES: Final = 20_000
 _FRAMES_AT_ONCE: Final = 64
 _FRAME_BYTES: Final = 65_536
 _SECOND_NS: Final = 1_000_000_000
+_LARGE: Final = 1_000  # bytes: a segment with payload
 _LONGEST_SWAP_NS: Final = 50_000_000
 _PRIORITY: Final = -10
 _ETHERNET: Final = 14
@@ -46,6 +47,8 @@ class Faults:
     `loss_burst` datagrams in a row are lost each time. Every `loss_period`-th is lost, 0 is none. Of each flow
     those with the number `lost_from` and above are lost. A copy follows its original, a swapped datagram waits
     until `swap_distance` others have overtaken it. `jitter_ns` is drawn evenly, so that datagrams overtake others.
+    All other frames wait for `frame_delay_ns`, and of the large ones the share `frame_loss` is lost. Every
+    `held_every`-th of these waits for `held_ns` more, 0 is none: segments of TCP that follow overtake it.
     """
 
     seed: int = 1
@@ -58,6 +61,10 @@ class Faults:
     swap_distance: int = 1
     delay_ns: int = 0
     jitter_ns: int = 0
+    frame_delay_ns: int = 0
+    frame_loss: float = 0.0
+    held_every: int = 0
+    held_ns: int = 0
 
 
 class Datagram(NamedTuple):
@@ -162,7 +169,7 @@ class FaultyDirection:
     def __init__(self, faults: Faults, seed: str) -> None:
         self._faults = faults
         self._random = random.Random(seed)  # noqa: S311 - chance, not secrets
-        self._order = 0
+        self._order = self._large = 0
         self._waiting: list[tuple[int, int, bytes, Datagram | None]] = []
         self._swapped: dict[bytes, _Swapped] = {}
         self._lost_in_a_row = 0
@@ -172,7 +179,7 @@ class FaultyDirection:
         """Accept a frame."""
         datagram = read_datagram(frame)
         if datagram is None:
-            self._pass_at(now_ns, frame, None)
+            self._send_frame(frame, now_ns)
             return
         faults, draw = self._faults, self._random.random
         flow = self.flows.setdefault(datagram.flow, FlowRecord())
@@ -190,6 +197,16 @@ class FaultyDirection:
         for _ in range(1 + (copied < faults.duplicate)):
             self._pass_at(due_ns, frame, datagram)
         self._overtake(datagram.flow, due_ns)
+
+    def _send_frame(self, frame: bytes, now_ns: int) -> None:
+        faults, held_ns = self._faults, 0
+        if len(frame) > _LARGE:
+            self._large += 1
+            if faults.frame_loss and self._random.random() < faults.frame_loss:
+                return
+            if faults.held_every and not self._large % faults.held_every:
+                held_ns = faults.held_ns
+        self._pass_at(now_ns + faults.frame_delay_ns + held_ns, frame, None)
 
     def _is_lost(self, drawn: float, datagram: Datagram, count: int) -> bool:
         faults = self._faults

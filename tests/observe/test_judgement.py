@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.expected_rate import ExpectedRate
+from linkgauge.observe.connection_track import Disorder
 from linkgauge.observe.judgement import Circumstances, Judgement, judge
 from linkgauge.observe.observation import Status
+from linkgauge.observe.thread_loads import ThreadLoad
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import HoldShares
 from linkgauge.presets.diagnosis.finding import Finding
@@ -71,6 +73,21 @@ def sending(rate: ExpectedRate | None = None, **figures: int) -> Judgement:
 def codes(result: Judgement) -> list[str]:
     """Return the codes of the findings."""
     return [finding.code for finding in result.findings]
+
+
+def test_a_sender_that_lacks_data_and_uses_a_whole_core_is_limited_by_it() -> None:
+    """By its busiest thread; it is no limit of TCP's, and has no finding."""
+    track = follow(lambda n: Socket(acked=n * STEP, busy_us=n * BUSY_US // 10))
+    results = [
+        judge(evidence_of(track), around(program="ssh", thread_load=load))
+        for load in (ThreadLoad(0.97, 0.01), ThreadLoad(0.6, 0.36), ThreadLoad(0.3, 0.01), None)
+    ]
+    assert {(each.status, each.findings) for each in results} == {(Status.APP_LIMITED, ())}
+    assert results[0].reason == (
+        "The sending program is limited by its CPU core: a thread of ssh uses 97 % of one."
+    )
+    assert "uses 60 % of one, and waits for one 36 % of the time" in results[1].reason
+    assert all(each.reason.startswith("The sending program sets the rate") for each in results[2:])
 
 
 def test_a_connection_at_the_expected_rate_is_healthy() -> None:
@@ -169,8 +186,22 @@ def test_losses_without_a_queue_are_the_limit_and_missing_sack_is_told() -> None
         return Socket(unacked=14, unsent=90_000, cwnd=15, options=5).later(**rising)
 
     result = judge(evidence_of(follow(at), rate=RATE), around(at(12)))
-    assert codes(result)[:1] == ["loss"]
-    assert "SACK" in result.findings[0].evidence
+    assert codes(result)[:2] == ["loss", "sack-off"]
+    assert "tcp_sack=1" in result.findings[1].remedy
+
+
+def test_late_segments_are_named_if_they_slow_the_sender_down_and_losses_do_not() -> None:
+    """As many as TCP sent again had arrived."""
+    acked = (0, 3, 4, 8, 9, 14, 15, 17, 23, 24, 28, 29, 35)
+
+    def at(n: int) -> Socket:
+        rising = {"acked": acked[n] * STEP // 3, "busy_us": n * BUSY_US, "retransmits": n * 2}
+        return Socket(unacked=14, unsent=90_000, cwnd=15).later(**rising)
+
+    late = judge(evidence_of(follow(at), rate=RATE), around(at(12), disorder=Disorder(22, 9)))
+    assert codes(late)[0] == "reordering"
+    assert "and 2 had not; the sender saw 9" in late.findings[0].evidence
+    assert late.findings[0].confidence <= 0.7
 
 
 def test_segments_sent_again_that_had_arrived_are_no_losses() -> None:
@@ -182,7 +213,7 @@ def test_segments_sent_again_that_had_arrived_are_no_losses() -> None:
         return Socket().later(**figures, **rising)
 
     evidence = evidence_of(follow(at), rate=RATE)
-    lossy, needless = judge(evidence, around(at(12))), judge(evidence, around(at(12), needless=12))
+    lossy, needless = judge(evidence, around(at(12))), judge(evidence, around(at(12), disorder=Disorder(12)))
     assert "loss" in codes(lossy)
     assert codes(needless) == ["window-below-bdp"]
 

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import closing, suppress
 
 import pytest
+from linkgauge.engine.host.sockets.sock_diag import SockDiag
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.observe.observation import Observation, Status
@@ -182,3 +183,27 @@ def test_a_udp_socket_that_drops_is_shown() -> None:
     assert row.receive_queue_bytes > 0
     assert row.owner is not None
     assert row.owner.pid == os.getpid()
+
+
+async def test_an_observer_that_is_cancelled_while_it_opens_leaves_no_socket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its thread goes on: what it opens after the end is closed as well."""
+    has_begun, may_go_on = threading.Event(), threading.Event()
+    opened: list[SockDiag] = []
+
+    class SlowDiag(SockDiag):
+        def __init__(self, bytecode: bytes = b"") -> None:
+            has_begun.set()
+            may_go_on.wait(DEADLINE_S)
+            super().__init__(bytecode)
+            opened.append(self)
+
+    monkeypatch.setattr("linkgauge.observe.observer.SockDiag", SlowDiag)
+    task = asyncio.ensure_future(anext(observe(request(None), load_catalog())))
+    await asyncio.to_thread(has_begun.wait, DEADLINE_S)
+    task.cancel()
+    asyncio.get_running_loop().call_later(0.05, may_go_on.set)
+    with suppress(asyncio.CancelledError):
+        await task
+    assert [each._socket.fileno() for each in opened] == [-1]

@@ -1,4 +1,4 @@
-"""The options of a command whose numbers Prometheus gets: `endpoint` and `watch`."""
+"""The options of a command whose numbers Prometheus gets: `endpoint`, `observe` and `watch`."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -7,7 +7,7 @@ longer to import than Textual.
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -400,7 +400,8 @@ async def _run_observe(request: "ObserveRequest", catalog: Catalog) -> int:
 
     if request.target is not None and request.target.kind == "host":
         REDACTION.learn_host(request.target.host)
-    Observer(request, catalog).close()  # a target that does not exist is an error of the command line
+    with closing(Observer(request, catalog)) as observer:
+        observer.step()  # a target that does not exist is an error of the command line
     app = ObserveApp(
         observe(screen_request(request), catalog),
         None if request.target is None else request.target.text,

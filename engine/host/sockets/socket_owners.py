@@ -19,6 +19,7 @@ _SCAN_S: Final = 0.1  # CPU time of a call
 _PAUSE_S: Final = 2.0  # from the end of a scan to the next
 _MAX_NAME: Final = 64
 _PREFIX: Final = "socket:["
+_MOST_THREADS: Final = 64
 
 
 class SocketOwner(NamedTuple):
@@ -89,6 +90,42 @@ def list_processes(folder: Path = _PROC) -> list[int]:
     with suppress(OSError):
         return sorted(int(each.name) for each in folder.iterdir() if each.name.isdecimal())
     return []
+
+
+def read_family_inodes(folder: Path = _PROC) -> set[int]:
+    """Return the inodes of the sockets of this process and of its descendants, as far as they are visible."""
+    parents = {pid: read_parent(pid, folder) for pid in list_processes(folder)}
+    family = {os.getpid()}
+    while grown := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= grown
+    inodes: set[int] = set()
+    for pid in family:
+        with suppress(PermissionError):
+            inodes.update(read_socket_inodes(pid, folder))
+    return inodes
+
+
+def read_parent(pid: int, folder: Path = _PROC) -> int | None:
+    """Return the parent of a process; None if it has ended."""
+    with suppress(OSError):  # the name, in parentheses, may contain anything
+        words = (folder / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        return int(words[1]) if len(words) > 1 else None
+    return None
+
+
+def read_thread_times(pid: int, folder: Path = _PROC) -> dict[int, tuple[int, int]]:
+    """Return the nanoseconds for which each of some threads ran on a core, and for which it was ready and had none.
+
+    None are there if the process has ended, or if this kernel does not count them (/proc/PID/schedstat).
+    """
+    times: dict[int, tuple[int, int]] = {}
+    with suppress(OSError):
+        threads = sorted(os.listdir(f"{folder}/{pid}/task"), key=int)[:_MOST_THREADS]  # noqa: PTH208
+        for thread in threads:
+            with suppress(OSError, ValueError):
+                on_core, waiting, _ = (folder / str(pid) / "task" / thread / "schedstat").read_bytes().split()
+                times[int(thread)] = int(on_core), int(waiting)
+    return times
 
 
 def read_socket_inodes(pid: int, folder: Path = _PROC) -> Iterator[int]:

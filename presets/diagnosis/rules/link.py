@@ -14,7 +14,7 @@ Findings: `mtu-mismatch`, or `mss-small` if both MTUs are right; `timestamps-on`
 from collections.abc import Iterator
 from typing import Final
 
-from ....engine.model.directions import Direction
+from ....engine.model.directions import Direction, End
 from ....engine.results.rate_and_loss import bits_per_second
 from ...number_text import format_bytes, format_quantity, format_rate
 from .. import remedies
@@ -215,13 +215,15 @@ def _other_traffic(view: FlowView) -> Iterator[Finding]:
             continue
         share = view.budget.take("network", limit=_share_of_gap(view, other))
         tests = "tests of this endpoint" if other_tests_bit_s(view) else "the test"
+        shares = f"{format_rate(carried)} {'out' if is_out else 'in'}, {format_rate(own)} of it from {tests}"
+        named = evidence.other_traffic if end.end is End.NEAR else ()
         way = evidence.tense("leaves", "left") if sends else evidence.tense("arrives", "arrived")
         yield Finding(
             "other-traffic",
             share,
             0.8,
             f"Other traffic {way} through {end.end.label} {end.nic.name}.",
-            f"{format_rate(carried)} {'out' if is_out else 'in'}, {format_rate(own)} of it from {tests}",
+            "; ".join((shares, *named)),
             f"at {end_name(end.end)}: ss -tuanpi, or test while the link is idle",
             end.end,
         )

@@ -23,7 +23,11 @@ Behind a policer sessions share its rate, so together they vary less than each b
 BBR keeps its rate in spite of loss. If it loses packets below the expected rate and keeps no queue, something on
 the path drops the excess.
 
-Findings: `nic-errors` and `nic-drops` if an interface counts the packets itself, `policer`, else `loss`.
+Without selective acknowledgements (tcpi_options; RFC 2018) a sender learns of one loss of a window each round trip.
+A packet that others overtake looks lost as well, until the receiver tells of a copy (tcpi_dsack_dups; RFC 2883).
+
+Findings: `reordering`; `nic-errors` and `nic-drops` if an interface counts the packets itself, `policer`, else
+`loss`, or `retransmission-storm` if a quarter or more is sent again, with `sack-off` beside it.
 """
 
 from collections.abc import Iterator
@@ -47,6 +51,9 @@ _MIN_LOST: Final = 30  # packets; the spread of fewer is chance
 _MIN_INTERVALS: Final = 8
 _BBR_HEEDS: Final = 0.15  # Linux's BBR keeps its rate up to a loss of about 20 %
 _ONCE: Final = 0.25  # of the samples: losses of a slow start
+_STORM: Final = 0.25
+_BY_SACK: Final = 0.3  # of the gap that losses explain
+_MIN_NEEDLESS: Final = 5  # segments
 _FILLED: Final = 0.7  # of the congestion window: a flow with less in flight waits for something else
 _EXPLAINS: Final = 1.5  # a bound further from the measured rate does not explain it
 _DISPERSED: Final = 2.5  # by chance it was up to 1.4 in 28 runs
@@ -64,7 +71,10 @@ _BY_CHANCE: Final = 3.0  # times that rate: a short test still has the payload o
 def find_loss_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the finding that explains lost packets, if loss limits the flow."""
     loss = view.flow.retransmitted
-    if view.budget.remaining("network") < MIN_SHARE or loss is None or loss < _MIN_LOSS:
+    if view.budget.remaining("network") < MIN_SHARE or loss is None:
+        return
+    yield from _reordering(view)
+    if view.budget.remaining("network") < MIN_SHARE or loss < _MIN_LOSS:
         return
     bound = view.lossy_bit_s
     is_bound = loss_bound(view) is not None
@@ -79,17 +89,55 @@ def find_loss_limits(view: FlowView) -> Iterator[Finding]:
         return
     if (loss < HIGH_LOSS and not is_bound) or _is_overflow(view, loss):
         return
+    yield from _without_sack(view)
     share = view.budget.take("network")
     other = remedies.other_congestion_control(view.flow)
+    part = "Most packets" if loss >= 2 * _STORM else "Many packets" if loss >= _STORM else "Packets"
     yield Finding(
-        "loss",
+        "retransmission-storm" if loss >= _STORM else "loss",
         share,
         0.9 if bound is None or view.flow.bit_s < _BY_CHANCE * bound else 0.6,
-        f"Packets {view.evidence.tense('are', 'were')} lost on the path.",
+        f"{part} {view.evidence.tense('are', 'were')} lost on the path.",
         evidence,
         f"{remedies.show_nic_errors(view.receiver)}; then check cable, optics, switch port counters and policers; "
         f"for comparison: linkgauge … {other}",
         trial=other,
+    )
+
+
+def _without_sack(view: FlowView) -> Iterator[Finding]:
+    """Yield the finding that losses cost more than they must: their repair takes a round trip each."""
+    if view.flow.sack is not False:
+        return
+    rtt = "a round trip" if view.flow.rtt_us is None else f"a round trip of {format_time(view.flow.rtt_us)}"
+    yield Finding(
+        "sack-off",
+        view.budget.take("network", limit=_BY_SACK * view.budget.remaining("network")),
+        0.7,
+        f"Selective acknowledgements (SACK, RFC 2018) {view.evidence.tense('are', 'were')} off.",
+        f"each further loss of a window {view.evidence.tense('costs', 'cost')} {rtt}, and many end in a timeout",
+        remedies.enable_sack(),
+    )
+
+
+def _reordering(view: FlowView) -> Iterator[Finding]:
+    """Yield a finding if more segments were sent again needlessly than for losses: they arrived late."""
+    flow, evidence = view.flow, view.evidence
+    needless, lost = flow.needless or 0, flow.retransmits or 0
+    packets = flow.bit_s / 8 * evidence.span_ns / 1e9 / (flow.mss_bytes or 1)
+    is_often = needless >= max(_MIN_NEEDLESS, HIGH_LOSS * packets)
+    if not is_often or needless <= lost or view.fills_queue:
+        return
+    overtook = f"; the sender saw {format_quantity(flow.reordered, 'overtaking')}" if flow.reordered else ""
+    yield Finding(
+        "reordering",
+        view.budget.take("network", limit=view.budget.remaining("network") * needless / (needless + lost)),
+        0.75,
+        f"Packets {evidence.tense('change', 'changed')} their order on the path, and TCP "
+        f"{evidence.tense('takes', 'took')} the late ones for lost.",
+        f"{format_quantity(needless, 'segment')} sent again had arrived (RFC 2883), and {lost} had not{overtook}",
+        "look for a path that spreads packets over several lines (bonding in mode balance-rr, multipath by "
+        "packet), and let it choose by connection",
     )
 
 

@@ -101,7 +101,7 @@ def _closed_window(view: FlowView, share: float) -> Finding:
     is_unread = _is_unread(view)
     evidence = f"for {format_share(view.flow.rwnd_limited)} of the time, with a window of {_bytes(window)}"
     if is_unread and in_flight is not None:
-        evidence += f" and {_bytes(round(in_flight))} in flight in each session"
+        evidence += f" and {_bytes(round(in_flight))} in flight {_where(view)}"
     if view.flow.is_read_late:
         evidence += (
             f"; the window was clearly below its largest size in {format_share(view.flow.low_window)} of samples"
@@ -278,17 +278,22 @@ def _describe(view: FlowView, bound: WindowBound) -> str:
     """Return the numbers behind a bound: bytes in flight, the need of the target, and the kernel's clocks."""
     in_flight, rtt = _bytes(round(view.in_flight_bytes or 0)), format_time(view.flow.rtt_us or 0)
     has, is_or_was = view.evidence.tense("has", "had"), view.evidence.tense("is", "was")
-    parts = [f"each session {has} {in_flight} in flight with a round trip of {rtt}"]
+    subject = "the connection" if view.evidence.is_observed else "each session"
+    parts = [f"{subject} {has} {in_flight} in flight with a round trip of {rtt}"]
     if bound.held is None:
         parts[0] += f", about as much as the kernel allows for it ({_bytes(round(bound.window_bytes))})"
     else:
         what = "its send buffer" if bound.is_sender else "the receiver's window"
         parts.append(f"{what} {is_or_was} full of them in {format_share(bound.held)} of samples")
     if view.flow.expected_bit_s is not None:
-        parts.append(f"{format_rate(view.target_bit_s)} need {_bytes(round(_needed(view)))} in each session")
+        parts.append(f"{format_rate(view.target_bit_s)} need {_bytes(round(_needed(view)))} {_where(view)}")
     if max(view.flow.rwnd_limited or 0.0, view.flow.sndbuf_limited or 0.0) >= _BY_CLOCKS:
         parts.append(_limited(view))
     return "; ".join(parts)
+
+
+def _where(view: FlowView) -> str:
+    return "in this connection" if view.evidence.is_observed else "in each session"
 
 
 def _larger_buffer(view: FlowView) -> int:

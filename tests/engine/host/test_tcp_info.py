@@ -44,7 +44,8 @@ def test_each_field_is_read_from_its_place_in_linux_tcp_h() -> None:
     assert tcp.unacked_bytes == 24 * 16
     assert (info.timeouts, info.probes, info.is_app_limited) == (2, 3, True)
     assert (info.received_mss_bytes, info.receive_rtt_us, info.bytes_received) == (20, 92, 128)
-    assert (info.needless_retransmits, info.peer_window_bytes, info.window_bytes) == (216, 228, None)
+    assert (info.needless_retransmits, info.reordered) == (216, 220)
+    assert (info.peer_window_bytes, info.window_bytes) == (228, None)
     assert (tcp.send_memory_bytes, tcp.receive_buffer_bytes) == (None, None)
 
 

@@ -255,7 +255,7 @@ HOSTILE = {
         "print too much",
     ),
     "db-version": (
-        "echo linkgauge-mesh login; echo linkgauge-mesh python 3.11.0; echo linkgauge-mesh version 0.0.1; exec sleep 60",
+        "echo linkgauge-mesh login; echo linkgauge-mesh python 3.11.0; echo linkgauge-mesh version 0.0.1; sleep 60",
         "it has linkgauge 0.0.1; install",
     ),
     "db-python": (

@@ -59,6 +59,8 @@ RECORDED = [
 
 CAUSES: Final[list[tuple[dict[str, Any], dict[str, Any], str]]] = [
     ({"retransmitted": 0.02, "retransmits": 900}, {}, "loss"),
+    ({"retransmitted": 0.4, "retransmits": 9_000, "mbit_s": 20}, {}, "retransmission-storm"),
+    ({"needless": 900, "mbit_s": 100}, {}, "reordering"),
     (
         {"retransmitted": 0.02, "retransmits": 900},
         {"far": {"counts": NicCounts(1, 1, 700, 0, 0)}},

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import SECOND_NS
 from ...words import parsing
-from ..click_extension.option_fields import argument, flag, option
+from ..click_extension.option_fields import argument, flag, group, option
+from ..metrics_options import MetricsOptions
 from ..options import OUTPUT, headless_flag, json_flag, redact_flag
 from ..output import check_output_file
 
@@ -30,7 +31,7 @@ class ObserveOptions:
     )
     once: bool = flag("", "Look for two seconds, print the result and end.")
     seconds: str | None = option("", "End after this time.", "-t", metavar="TIME")
-    interval: str = option("", "Time between two results, 250ms to 60s.", "-i", default="1", metavar="TIME")
+    interval: str | None = option("", "Time between two results, 250ms to 60s.", "-i", metavar="TIME", shown="1")
     top: str = option("", "Show so many connections, the fastest ones.", default="20", metavar="N")
     netns: str | None = option(_WHERE, "Look into a network namespace of `ip netns`.", metavar="NAME")
     pid: str | None = option(_WHERE, "Look into the network namespace of a process.", metavar="PID")
@@ -46,14 +47,17 @@ class ObserveOptions:
     csv: Path | None = option(OUTPUT, "Write a row for each connection and interval.", metavar="FILE")
     force: bool = flag(OUTPUT, "Replace an existing file.")
     redact: bool = redact_flag()
+    metrics: MetricsOptions = group(MetricsOptions)
 
     def to_request(self) -> "ObserveRequest":
         """Return what is observed. Raises PlanError for the first bad value."""
         from ....observe.request import MAX_INTERVAL_NS, MAX_TOP, MIN_INTERVAL_NS, ObserveRequest, parse_target
 
-        interval_ns = _ONCE_NS if self.once else parsing.time_ns(self.interval, "interval", _TIME)
+        if self.once and self.interval is not None:
+            raise UsageError("--once prints one result after two seconds; leave out --once or --interval")
+        interval_ns = _ONCE_NS if self.once else parsing.time_ns(self.interval or "1", "interval", _TIME)
         if not MIN_INTERVAL_NS <= interval_ns <= MAX_INTERVAL_NS:
-            raise PlanError("interval", self.interval, "give 250ms to 60s")
+            raise PlanError("interval", self.interval or "1", "give 250ms to 60s")
         top = parsing.integer(self.top, "top", f"give 1 to {MAX_TOP}")
         if not 1 <= top <= MAX_TOP:
             raise PlanError("top", self.top, f"give 1 to {MAX_TOP}")
@@ -97,9 +101,10 @@ def observe(options: ObserveOptions) -> int:
     min_rate = None if options.min_rate is None else parsing.minimum_rate_bit_s(options.min_rate)
     pid = None if options.pid is None else parsing.integer(options.pid, "pid", "give the number of a process")
     check_output_file("CSV file", options.csv, force=options.force)
-    catalog = load_presets()
+    catalog, publishing = load_presets(), options.metrics.to_plan()
     enter_namespace(options.netns, pid)
-    is_plain = options.headless or options.as_json or options.json_stream or (options.csv, min_rate) != (None, None)
+    has_output = any(each is not None for each in (options.csv, min_rate, publishing))
+    is_plain = options.headless or options.as_json or options.json_stream or has_output
     return run_observe(
         ObserveJob(
             request,
@@ -109,6 +114,7 @@ def observe(options: ObserveOptions) -> int:
             as_json_stream=options.json_stream,
             csv_file=options.csv,
             min_rate_bit_s=min_rate,
+            publishing=publishing,
             has_screen=seconds is None and not is_plain and has_screen(),
         )
     )

@@ -1,10 +1,12 @@
 """`linkgauge observe` from its request to its end: tables, JSON, CSV, or a screen."""
 
 import csv
-from collections.abc import Callable, Generator
-from contextlib import aclosing, contextmanager, suppress
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import OutputError, explain_os_error
@@ -17,6 +19,9 @@ from ...words.redaction import REDACTION
 from ..output import emit_json, emit_json_line, emit_rich, noted_if_unwritten, print_stderr, write_in_background
 from ..termination import PASS, SHORT, RunStopper, signal_exit_status
 from .recording import error_lines
+
+if TYPE_CHECKING:
+    from ....metrics.publication import PublishingPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class ObserveJob:
     csv_file: Path | None = None
     min_rate_bit_s: int | None = None
     has_screen: bool = False
+    publishing: "PublishingPlan | None" = None
 
 
 def run_observe(job: ObserveJob) -> int:
@@ -53,8 +59,12 @@ async def _observe(job: ObserveJob, write_rows: Callable[[Observation], None]) -
     last: Observation | None = None
     best_bit_s = 0.0
     with stopper.in_force():
-        async with aclosing(observe(job.request, job.catalog)) as observations:
+        async with (
+            _published(job.publishing) as publish,
+            aclosing(observe(job.request, job.catalog)) as observations,
+        ):
             async for last in observations:
+                publish(last)
                 best_bit_s = max(best_bit_s, last.totals.out_bit_s, last.totals.in_bit_s)
                 write_rows(last)
                 is_last = job.seconds is not None and last.elapsed_ns >= (job.seconds - 0.2) * 1e9
@@ -70,6 +80,31 @@ async def _observe(job: ObserveJob, write_rows: Callable[[Observation], None]) -
         print_stderr(f"no connection matches {REDACTION.text(job.request.target.text)}")
     is_slow = job.min_rate_bit_s is not None and best_bit_s < job.min_rate_bit_s
     return SHORT if is_slow else PASS
+
+
+@asynccontextmanager
+async def _published(plan: "PublishingPlan | None") -> AsyncGenerator[Callable[[Observation], None]]:
+    """Publish metrics while the block lasts, if there is a plan for it; yield a function for each observation.
+
+    Raises EndpointError if the address cannot be listened on, OutputError if the file cannot be written.
+    """
+    if plan is None:
+        yield lambda _observation: None
+        return
+    from ....metrics.observed_metrics import ObservedMetrics
+    from ....metrics.publication import open_publication
+
+    metrics = ObservedMetrics(REDACTION.text)
+    group = {"instance": socket.gethostname()}
+    async with open_publication(plan, metrics.read, group, print_stderr, keeps_file=False) as publication:
+        if publication.url is not None:
+            print_stderr(f"metrics: {publication.url}")
+
+        def publish(observation: Observation) -> None:
+            metrics.add(observation)
+            publication.changed(is_result=True)
+
+        yield publish
 
 
 def _print(job: ObserveJob, observation: Observation) -> None:

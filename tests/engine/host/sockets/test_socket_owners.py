@@ -2,12 +2,15 @@
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from linkgauge.engine.host.sockets import socket_owners
 from linkgauge.engine.host.sockets.socket_owners import (
     SocketOwners,
+    read_family_inodes,
     read_process_name,
     read_socket_inodes,
     read_user_name,
@@ -37,6 +40,23 @@ def test_a_socket_of_this_process_has_it_as_its_owner() -> None:
     assert owner.pid == os.getpid()
     assert owner.name == read_process_name(os.getpid())
     assert inode in range(1, 2**63)
+
+
+@only_linux
+def test_sockets_of_descendants_are_those_of_the_family() -> None:
+    """A worker process, or ssh that a run has started; sockets of other processes are not."""
+    code = "import os, socket; sock = socket.socket(); print(os.fstat(sock.fileno()).st_ino, flush=True); input()"
+    shell = ["/bin/sh", "-c", f'{sys.executable} -c "{code}"; true']
+    with (
+        socket.socket() as own,
+        subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child,
+    ):
+        assert child.stdout is not None
+        wanted = {os.fstat(own.fileno()).st_ino, int(child.stdout.readline())}
+        found = read_family_inodes()
+        child.communicate("\n")
+    assert wanted <= found
+    assert not wanted & set(read_socket_inodes(1))
 
 
 def test_names_are_cleaned_and_sharers_are_counted(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.model.counters.samples import NicCounts
+from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.flow_view import flow_views
 from linkgauge.presets.diagnosis.rules.loss import find_loss_limits
@@ -149,3 +150,10 @@ def test_an_interface_that_counts_the_losses_is_named_instead_of_a_policer() -> 
     """A full receive ring keeps a rate steady as well."""
     (finding,) = findings(far={"counts": NicCounts(1, 1, 0, 160, 0)}, **POLICED)
     assert finding.code == "nic-drops"
+
+
+def test_losses_without_selective_acknowledgements_have_a_second_finding() -> None:
+    """Runs know the option as well as observed connections; without losses it costs nothing."""
+    codes = [each.code for each in diagnose(run(500, retransmitted=0.02, retransmits=900, sack=False))]
+    assert codes == ["loss", "sack-off"]
+    assert "sack-off" not in [each.code for each in diagnose(run(500, sack=False, rtt_us=9_000))]

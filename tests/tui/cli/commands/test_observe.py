@@ -71,6 +71,7 @@ def test_addresses_have_stand_ins_if_they_are_wanted(tmp_path: Path) -> None:
         (["--once", "--json", "--json-stream"], "two outputs"),
         (["--once", "--top", "0"], "give 1 to"),
         (["--interval", "1ms", "--seconds", "1"], "give 250ms to 60s"),
+        (["--interval", "1", "--once"], "leave out --once or --interval"),
         ([":0", "--once"], "a port is 1 to"),
         (["--once", "--netns", "../x"], "ip netns list"),
         (["--once", "--pid", "4194303"], "does not exist"),
@@ -85,3 +86,10 @@ def test_a_wrong_command_line_is_refused_in_one_line(arguments: list[str], probl
     assert problem in result.err
     assert "Traceback" not in result.err
     assert result.out == ""
+
+
+def test_metrics_are_served_while_it_runs(port: int, tmp_path: Path) -> None:
+    """By a server that the first line of the error stream names."""
+    result = observe(tmp_path, f":{port}", "--seconds", "1", "--interval", "500ms", "--metrics", "0")
+    assert result.status == 0
+    assert result.err.startswith("linkgauge: metrics: http://127.0.0.1:")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from struct import Struct
 from typing import Final, NamedTuple
 
-from ..engine.host.sockets.socket_message import ID_BYTES, SocketMessage
-from ..engine.host.tcp_info import BYTES_MOVED
+from ..tcp_info import BYTES_MOVED
+from .socket_message import ID_BYTES, SocketMessage
 
 _MOVED: Final = Struct("=QQ")
 _NOTHING: Final = bytes(_MOVED.size)

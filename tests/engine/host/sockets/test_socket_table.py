@@ -1,8 +1,8 @@
 """Changes from dump to dump: what moved, what waits, what ended, and that no two sockets are joined."""
 
-from linkgauge.observe.socket_table import SocketTable
+from linkgauge.engine.host.sockets.socket_table import SocketTable
 
-from .made_sockets import Socket
+from ....observe.made_sockets import Socket
 
 FIRST = Socket(cookie=1, acked=1_000)
 
