@@ -83,7 +83,7 @@ def check_measurable(peer: Peer, wanted: str) -> None:
 
 def names_flag() -> Any:
     """Return the flag for the names of routers."""
-    return flag(_LATENCY, "Look up the names of the routers (reverse DNS).", brief="Look up the routers' names.")
+    return flag(_LATENCY, "Look up the names of the routers (reverse DNS).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,6 @@ class PathOptions:
     path: bool = flag(
         _LATENCY,
         "Trace the hops in both directions under load, and say which one has the queue or the loss.",
-        brief="Say which hop has the queue or the loss.",
     )
     names: bool = names_flag()
 
