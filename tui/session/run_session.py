@@ -11,7 +11,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import Any, Final
 
-from ...engine.host.router_names import look_up_names
 from ...engine.model.directions import Direction
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Ended, Event, Sampled, Started
@@ -23,6 +22,7 @@ from ...engine.near.ceiling import Ceiling, load_ceiling
 from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.near.path_mtu import measure_path_mtu
 from ...engine.near.run import open_run
+from ...engine.path.router_names import look_up_names
 from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_stream import end_line, event_lines

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Collection
 from typing import Final
 
-from .event_loop import call_in_thread
+from ..host.event_loop import call_in_thread
 
 _DEADLINE_S: Final = 3.0
 _MAX_NAMES: Final = 60

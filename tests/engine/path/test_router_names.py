@@ -4,8 +4,8 @@ import socket
 import time
 
 import pytest
-from linkgauge.engine.host import router_names
-from linkgauge.engine.host.router_names import look_up_names
+from linkgauge.engine.path import router_names
+from linkgauge.engine.path.router_names import look_up_names
 
 
 async def test_addresses_with_a_name_have_it_and_others_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
