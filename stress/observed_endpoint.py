@@ -40,7 +40,7 @@ def held_by(endpoint: Endpoint) -> dict[str, int]:
         "reserved bytes": sum(client.memory_bytes for client in clients),
         "reserved samples": sum(client.samples_s for client in clients),
         "pending": endpoint.get_status().pending,
-        "runs": len(endpoint._registry),
+        "runs": len(endpoint._context.registry),
         "tasks": len(endpoint._tasks),
     }
 

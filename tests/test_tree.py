@@ -31,6 +31,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/runners/endpoint_archive": "the endpoint in one file: tests/packaging/test_endpoint_archive.py",
     "mesh/over_ssh/dask_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/over_ssh/host_login": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
+    "engine/near/path_tracing": "whole runs: tests/engine/near/test_path_runs.py, tests/end_to_end/test_path_hops.py",
+    "engine/workloads/probes/probe_echo": "with its two users: tests/engine/far/probes/test_echo_responder.py, tests/engine/path/test_hop_prober.py",
+    "engine/results/path/path_result": "data without code; made in tests/engine/results/path/test_hop_judgement.py",
     "engine/ssh/ssh_process": "with its two users: tests/engine/ssh/test_ssh_far_end.py, tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/check/reached_endpoints": "a worker's part: tests/mesh/check/test_mesh_check.py, tests/end_to_end/test_mesh_check.py",
     "tui/cli/runners/mesh_checker": "a whole check: tests/end_to_end/test_mesh_check.py",
@@ -99,6 +102,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
 
 # Test modules that test several modules together.
 OF_SEVERAL_MODULES: dict[str, str] = {
+    "tests/engine/near/test_path_runs": "runs that trace the path, between two real ends",
     "tests/engine/control/test_attacks_on_the_path": "a relay between two real ends, through near, control, protocol and far",
     "tests/mesh/test_hostile_worker": "a mesh beside a worker that lies: coordinator, supervisor, cluster and cell_result",
     "tests/engine/near/test_datagram_runs": "runs of UDP between two real ends, whose settings change",

@@ -36,7 +36,7 @@ def count_connections(plan: Plan, windows: SessionWindows) -> int:
 
 
 def _count_probes(plan: Plan) -> int:
-    return plan.probe + (len(FURTHER_PROBE_SESSIONS) if plan.responsiveness is not None else 0)
+    return plan.probe + plan.path + (len(FURTHER_PROBE_SESSIONS) if plan.responsiveness is not None else 0)
 
 
 def estimate_memory(plan: Plan, windows: SessionWindows, max_workers: int) -> int:

@@ -23,7 +23,7 @@ from ..model.errors import (
     RemoteProtocolError,
     WorkerError,
 )
-from ..model.plan import FURTHER_PROBE_SESSIONS, PROBE_SESSION, SECOND_NS, Mode, Plan
+from ..model.plan import FURTHER_PROBE_SESSIONS, PATH_PROBE_SESSION, PROBE_SESSION, SECOND_NS, Mode, Plan
 from ..model.run_end import EndText, Reason, RunEnd
 from ..protocol.messages import (
     Begun,
@@ -36,6 +36,7 @@ from ..protocol.messages import (
     SessionOpened,
     Start,
     Stop,
+    Traced,
 )
 from ..protocol.preamble import DataHello
 from ..protocol.tokens import TOKEN_BYTES, TicketCheck
@@ -55,6 +56,7 @@ _MAX_UNSENT_BYTES: Final = 8 << 20  # half a minute of the largest samples
 # the measured rate depended on the interval. Beyond this share of the payload they come once a second.
 _REPORT_DIVISOR: Final = 200
 _ENDS_IN_ORDER: Final = {Reason.COMPLETED, Reason.STOPPED, Reason.INTERRUPTED}
+_ANSWERED_HERE: Final = (PATH_PROBE_SESSION, *FURTHER_PROBE_SESSIONS)
 _FREE_REPORT_BYTES: Final = 4_096
 _MAX_REPORT_PAUSE_NS: Final = SECOND_NS
 _log = logging.getLogger(__name__)
@@ -125,7 +127,9 @@ class FarRun(BaseFarRun):
 
     def takes_datagrams_of(self, session: int) -> bool:
         """Return whether a session, or a probe of that number, has a UDP socket."""
-        return self._probes.has_datagrams if session in FURTHER_PROBE_SESSIONS else self.has_datagrams
+        if session in _ANSWERED_HERE:
+            return self._probes.has_datagrams
+        return self.has_datagrams
 
     async def execute(self) -> RunEnd:
         """Serve the near end until the run ends; then send the last sample and Finish, and nothing more."""
@@ -136,6 +140,9 @@ class FarRun(BaseFarRun):
                 self._report(last)
             if self.has_datagrams and end.reason in _ENDS_IN_ORDER:
                 await self._drain()
+            trace = await self._probes.end_trace()
+            if trace is not None:
+                self._control.try_send(Traced(trace))
         self._give_back()
         self._control.try_send(Finish(end))
         return end
@@ -163,7 +170,7 @@ class FarRun(BaseFarRun):
 
         Raises RemoteProtocolError if its token is invalid or used, LimitReached if it is one session too many.
         """
-        if hello.session in FURTHER_PROBE_SESSIONS:
+        if hello.session in _ANSWERED_HERE:
             await self._probes.attach(sock, hello)
             return
         has_datagrams = sock.type == socket.SOCK_DGRAM
@@ -228,6 +235,7 @@ class FarRun(BaseFarRun):
             self._sampler.start()
             self._others = self.turn.read_others() if self._near.reads_others else None
             self._begin()
+            self._probes.begin_load()
             self._control.send(Begun())
             self._run_task(self._sampler.run(self._report, None, self._is_report_due))
         elif isinstance(message, Change):

@@ -8,6 +8,7 @@ engine composes them: `WarningText.PROBE_LOST.format(reason=...)`.
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from .counters.path_trace import PathTrace
 from .counters.samples import ProbeSample, Sample
 from .counters.session_counters import SocketInfo
 from .directions import Direction, End
@@ -110,6 +111,13 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class PathTraced:
+    """An end has traced the path to the other one, up to the end of the run."""
+
+    trace: PathTrace
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """A caution about the figures; the run continues."""
 
@@ -123,7 +131,7 @@ class Ended:
     end: RunEnd
 
 
-Event = Started | Opened | Changed | Sampled | Totals | Warned | Ended
+Event = Started | Opened | Changed | Sampled | Totals | PathTraced | Warned | Ended
 
 
 class WarningText(StrEnum):
@@ -172,6 +180,7 @@ class WarningText(StrEnum):
     DATAGRAM_PROBE_LOST = (
         "the UDP probes of latency get no echo any more: {reason}; what they measure is known up to here only"
     )
+    PATH_UNTRACED = "the hops of the path are unknown: {reason}"
     OTHER_TESTS = "{kind} on this endpoint: {facts}"
     OTHER_TRAFFIC = "other traffic on {nic}: {facts}"
     END_UNCONFIRMED = "the remote host did not confirm the end of the test; its last samples may be missing"

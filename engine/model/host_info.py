@@ -16,7 +16,8 @@ _READS_WAITS: Final = " (waits)"
 _READS_BUFFERS: Final = " (buffers)"
 _READS_BUSY: Final = " (busy)"
 _READS_FLOODS: Final = " (floods)"
-READS: Final = _READS_FLOODS + _READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS
+_READS_PATHS: Final = " (paths)"
+READS: Final = _READS_PATHS + _READS_FLOODS + _READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS
 """The end of this version's software name: the keys that it decodes. To versions without them they are errors.
 
 Those that know the waits alone look for them at the very end.
@@ -122,6 +123,11 @@ class HostInfo:
     @property
     def reads_floods(self) -> bool:
         """Whether this end decodes `Settings.floods`, and its senders without a rate follow their receivers."""
+        return self.software.endswith(READS.removeprefix(_READS_PATHS))
+
+    @property
+    def reads_paths(self) -> bool:
+        """Whether this end knows `Plan.path`, and traces the path to the other end on request."""
         return self.software.endswith(READS)
 
     @property
@@ -138,7 +144,7 @@ class HostInfo:
     def program(self) -> str:
         """The name and version of the software, for the user."""
         name = self.software
-        for mark in (_READS_WAITS, _READS_OTHERS, _READS_BUFFERS, _READS_BUSY, _READS_FLOODS):
+        for mark in (_READS_WAITS, _READS_OTHERS, _READS_BUFFERS, _READS_BUSY, _READS_FLOODS, _READS_PATHS):
             name = name.removesuffix(mark)
         return name
 

@@ -19,10 +19,11 @@ SECOND_NS: Final = 1_000_000_000
 MIB: Final = 1_048_576
 MAX_SESSIONS: Final = 128
 PROBE_SESSION: Final = 0  # the probe's number, below those of the sessions that carry payload
+PATH_PROBE_SESSION: Final = 253  # the probes of the path's hops, which both ends send
 HANDSHAKE_PROBE_SESSION: Final = 254  # the two probes of a responsiveness test, above those of the others
 DATAGRAM_PROBE_SESSION: Final = 255
 FURTHER_PROBE_SESSIONS: Final = (HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION)
-PROBE_SESSIONS: Final = (PROBE_SESSION, *FURTHER_PROBE_SESSIONS)
+PROBE_SESSIONS: Final = (PROBE_SESSION, PATH_PROBE_SESSION, *FURTHER_PROBE_SESSIONS)
 PROBE_PACE_NS: Final = 10_000_000
 """The time from one request of the probe to the next, while each is answered sooner than that."""
 MIN_WINDOW_BYTES: Final = 2_048  # SOCK_MIN_RCVBUF and SOCK_MIN_SNDBUF of socket(7) are a little above it
@@ -220,7 +221,8 @@ class Plan:
     the receiver of each direction has counted that many bytes. `client_port` is the near end's local port of the
     first data connection; later ones take the ports after it. `loss_goal_ppm` is the share of datagrams, in
     millionths, that may be lost at the rate that a search finds. With `responsiveness`, which needs `probe`, there
-    are further probes, senders keep little unsent, and samples have the queue at the interface.
+    are further probes, senders keep little unsent, and samples have the queue at the interface. With `path`, which
+    needs `responsiveness`, both ends trace the hops between them meanwhile.
 
     An `exclusive` run has the endpoint for itself. A run waits for its turn at a busy endpoint for up to `wait_ns`;
     with 0 it is refused at once.
@@ -249,6 +251,7 @@ class Plan:
     responsiveness: ResponsivenessTest | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     exclusive: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     wait_ns: int = field(default=0, metadata=OMITTED_AT_DEFAULT)
+    path: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -276,6 +279,10 @@ class Plan:
 
     def _check_responsiveness(self) -> None:
         if self.responsiveness is None:
+            if self.path:
+                raise PlanError(
+                    "path", "without a responsiveness test", "only a load shows which hop has the queue"
+                )
             return
         if self.workload.is_transactional or self.workload.is_datagram:
             raise PlanError(

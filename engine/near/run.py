@@ -28,7 +28,20 @@ from ..model.errors import (
 from ..model.events import WarningText
 from ..model.plan import Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
-from ..protocol.messages import Begun, Finish, Message, Notice, Open, Ping, Ready, Refuse, Report, Start, Stop
+from ..protocol.messages import (
+    Begun,
+    Finish,
+    Message,
+    Notice,
+    Open,
+    Ping,
+    Ready,
+    Refuse,
+    Report,
+    Start,
+    Stop,
+    Traced,
+)
 from ..protocol.messages import SessionClosed as FarSessionClosed
 from ..protocol.messages import SessionOpened as FarSessionOpened
 from ..protocol.other_tests_warning import OtherTestsWatch
@@ -46,6 +59,7 @@ from .connect import (
     explained_errors,
 )
 from .load_phases import LoadPhases
+from .path_tracing import PathTracing
 from .run_goal import RunGoal
 from .session_set import NearSessions
 from .socket_option_checks import check_binding, check_options
@@ -89,6 +103,9 @@ async def open_run(
             option = "--exclusive" if plan.exclusive else "--wait"
             text = f"{peer} runs an earlier version, which does not know {option}; update linkgauge there"
             raise PeerLacksTurns(f"{text}, or leave the option out")
+        if plan.path and not ends.far.reads_paths:
+            text = f"{peer} runs an earlier version, which cannot trace the path; update linkgauge there"
+            raise PeerError(f"{text}, or leave --path out")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = EndpointRun(plan, peer, control, ends, expectation_for, mode)
@@ -102,8 +119,9 @@ async def open_run(
             if plan.workload.is_datagram and plan.settings.follows_receiver:
                 run.warn(WarningText.SENDS_REGARDLESS.value)
         control.try_send(Open(far_plan))
-        async with conduct(run):
-            yield run
+        with contextlib.closing(run.path):
+            async with conduct(run):
+                yield run
 
 
 def _check_tunnel(plan: Plan, peer: FarEnd) -> None:
@@ -149,6 +167,7 @@ class EndpointRun(Run):
         self._other_tests = OtherTestsWatch()
         self._opener = NearSessions(self.pool, control, plan, reads_floods=ends.far.reads_floods)
         self._sessions = self._opener
+        self.path = PathTracing(plan, control, self._events)
         self._goal = RunGoal(plan, self.pool.counters)
         self._load_phases: LoadPhases | None = None
         self._checks = 0
@@ -180,11 +199,13 @@ class EndpointRun(Run):
             with explained_errors(self._peer):
                 ready = await self._await_message(Ready)
                 _log.debug("%s is ready; sessions are opened", self._peer)
+                await self.path.open(ready.token)
                 await self._opener.open_first(ready.token)
                 _log.debug("all sessions are open; the idle link is measured")
                 idle = await self._sampler.measure_idle()
                 self._control.send(Start())
                 await self._await_message(Begun)
+                self.path.begin_load()
         except ConnectionClosed as error:
             text = f"{self._peer} was lost before the test began: {error}; {_remedy_for_loss(self.plan)}"
             raise PeerError(text) from error
@@ -209,6 +230,7 @@ class EndpointRun(Run):
     async def _finish(self, end: RunEnd) -> RunEnd:
         """Take the near end's last sample now, and wait for the far end's."""
         self._stop_sampling()
+        self.path.end()
         has_datagrams = self.plan.workload.is_datagram
         if has_datagrams:
             self.pool.stop_payload()
@@ -309,6 +331,8 @@ class EndpointRun(Run):
         elif isinstance(message, FarSessionClosed):
             self._validator.count_session_event()
             self._handle_closed(message.direction, message.session, message.generation, message.why)
+        elif isinstance(message, Traced):
+            self.path.take_far_trace(message.trace)
         elif isinstance(message, Notice):
             self._validator.count_notice()
             self._events.warn(message.text)

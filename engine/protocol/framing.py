@@ -18,7 +18,7 @@ from ..model.directions import End
 from ..model.errors import ConnectionTampered, LimitReached, LinkgaugeError, RemoteProtocolError
 from ..model.serialization import decode_tagged, encode_tagged, reject_duplicate_keys
 from ..model.shared_key import constant_time_equal, mac
-from .messages import MESSAGES_BY_SENDER, Message, Report
+from .messages import MESSAGES_BY_SENDER, Message, Report, Traced
 from .tokens import CODE_BYTES
 
 _LENGTH: Final = struct.Struct(">I")
@@ -54,7 +54,7 @@ _DICTIONARY: Final = (
 def encode_frame(message: Message) -> bytes:
     """Return the frame of a message."""
     body = json.dumps(encode_tagged(message), separators=(",", ":"), ensure_ascii=False).encode()
-    if isinstance(message, Report):  # the only one that comes often
+    if isinstance(message, Report | Traced):  # one comes often, the other is long
         body = compress(body)
     return add_length_prefix(body)
 

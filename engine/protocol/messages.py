@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
+from ..model.counters.path_trace import PathTrace
 from ..model.counters.samples import Sample
 from ..model.counters.session_counters import SocketInfo
 from ..model.directions import Direction, End
@@ -222,6 +223,18 @@ def _check_datagrams(sample: Sample) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Traced:
+    """Far: its trace of the path, after the last sample of a run whose plan asks for it."""
+
+    trace: PathTrace
+
+    def __post_init__(self) -> None:
+        """Raise DecodeError for the trace of another end."""
+        if self.trace.end is not End.FAR:
+            raise DecodeError("Traced.trace.end", End.FAR, self.trace.end)
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Far: a text for the user at the near end."""
 
@@ -257,7 +270,7 @@ class Pong:
 
 
 NearMessage = Hello | Proof | Introduction | Open | Start | Change | Stop | Ping | Pong
-_News = SessionOpened | SessionClosed | Begun | Report | Notice
+_News = SessionOpened | SessionClosed | Begun | Report | Traced | Notice
 FarMessage = Challenge | Welcome | Introduction | Refuse | Ready | _News | Finish | Ping | Pong
 Message = NearMessage | FarMessage
 MESSAGES_BY_SENDER: Final[dict[End, tuple[type[Message], ...]]] = {

@@ -45,6 +45,7 @@ from .messages import (
     SessionOpened,
     Start,
     Stop,
+    Traced,
     Welcome,
     refusal_of,
 )
@@ -130,12 +131,12 @@ TRANSITIONS: Final[dict[ControlState, _Row]] = {
     ControlState.RUNNING: {
         (N, Stop): ControlState.STOPPING,
         (F, Finish): ControlState.OVER,
-        **_stay(ControlState.RUNNING, *_TALK, *_NEWS, (N, Change), (F, Report)),
+        **_stay(ControlState.RUNNING, *_TALK, *_NEWS, (N, Change), (F, Report), (F, Traced)),
     },
     ControlState.STOPPING: {
         (F, Finish): ControlState.OVER,
         (F, Refuse): ControlState.OVER,
-        **_stay(ControlState.STOPPING, *_TALK, *_NEWS, (F, Ready), (F, Begun), (F, Report)),
+        **_stay(ControlState.STOPPING, *_TALK, *_NEWS, (F, Ready), (F, Begun), (F, Report), (F, Traced)),
     },
     ControlState.OVER: _stay(
         ControlState.OVER,

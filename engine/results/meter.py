@@ -9,13 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ..model.counters.path_trace import PathTrace
 from ..model.directions import Direction, End, sender_of
-from ..model.events import Changed, Ended, Event, Opened, Sampled, Started, Totals, Warned
+from ..model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned
 from ..model.expected_rate import Expectation
 from ..model.plan import SECOND_NS, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.workload import Workload
 from .confidence import Estimate
+from .path.hop_judgement import find_path
+from .path.path_result import PathResult
 from .responsiveness.recorder import ResponsivenessRecorder
 from .responsiveness.result import Responsiveness, ResponsivenessPoint
 from .run_totals import (
@@ -89,7 +92,8 @@ class Meter:
 
     Memory is bounded: only intervals that wait for an end are stored, and everything else is sums. `periods` and
     `sockets` are for the diagnosis, and `recent` has the newest samples. If `has_traces` is set before the first
-    event, `traces` has the run over time, for plots.
+    event, `traces` has the run over time, for plots. `router_names` are names of routers by their address, if they
+    were looked up.
     """
 
     def __init__(self, *, has_traces: bool = False) -> None:
@@ -108,6 +112,8 @@ class Meter:
         self._tails = TailLosses()
         self.warnings = Warnings()
         self._responsiveness: ResponsivenessRecorder | None = None
+        self._paths: dict[End, PathTrace] = {}
+        self.router_names: Mapping[str, str] = {}
 
     def feed(self, event: Event) -> list[Interval]:
         """Process an event; return the intervals that are now complete, in order of index.
@@ -132,14 +138,20 @@ class Meter:
             case Totals():
                 self._period_of_totals().set_totals(event)
                 self.traces.set_totals(event, self._workload)
-            case Warned():
-                self.warnings.add_warning(event.text)
+            case PathTraced() | Warned():
+                self._take_news(event)
             case Ended():
                 self._end = event.end
                 if self.started is not None and may_end_silent(self.started.plan, event.end.reason):
                     for period in self.periods[-1:]:
                         period.trim_silence()
         return []
+
+    def _take_news(self, event: PathTraced | Warned) -> None:
+        if isinstance(event, PathTraced):
+            self._paths[event.trace.end] = event.trace
+        else:
+            self.warnings.add_warning(event.text)
 
     def flush(self) -> list[Interval]:
         """Return the intervals that still wait for an end, in order of index, and remove them."""
@@ -194,6 +206,11 @@ class Meter:
         """The latency and the goodput of each interval under load; empty without a responsiveness test."""
         return () if self._responsiveness is None else self._responsiveness.series
 
+    @property
+    def path(self) -> PathResult | None:
+        """The hops between the ends; None if neither end has traced them."""
+        return find_path(self._paths, self.responsiveness, self.router_names) if self._paths else None
+
     def summary(self) -> Summary:
         """Return the summary so far; a run that has not ended counts as cut off."""
         totals = [total for period in self.periods if (total := period.total).span_ns]
@@ -214,6 +231,7 @@ class Meter:
             overhead=None if self.started is None else packet_overhead(self.started),
             unseen_end=None if self.started is None else self.started.unseen_end,
             responsiveness=self.responsiveness,
+            path=self.path,
             unknown_ns=self._unknown_ns,
             others=sum_end(self.periods, End.FAR).others_summary,
             elapsed_ns=self.elapsed_ns or None,

@@ -28,6 +28,7 @@ from .measured_result import (
     measured_figures,
     no_rates,
 )
+from .path.path_document import PathFigures, path_figures
 from .responsiveness.document import ResponsivenessFigures, responsiveness_figures
 from .summary import Period, Summary
 
@@ -259,8 +260,9 @@ class PrecisionFigures:
 class RunResult:
     """The result of a run: the shape of its document has a field for each member.
 
-    `stretches` are its periods of constant settings. The first finding is the strongest. Only some runs have the
-    last three: a run until its mean is precise, a run of a mesh's cell, and a run with a limit for its latency.
+    `stretches` are its periods of constant settings. The first finding is the strongest. Only some runs have a
+    path, or the last three: a run until its mean is precise, a run of a mesh's cell, and a run with a limit for its
+    latency.
     """
 
     schema: int | None = figure()
@@ -273,6 +275,7 @@ class RunResult:
     measured: MeasuredFigures = part(no_rates)
     latency: ProbeFigures | None = figure("probe")
     responsiveness: ResponsivenessFigures | None = figure()
+    path: PathFigures | None = figure(omitted=True)
     stretches: tuple[PeriodFigures, ...] = ()
     near_cpu: CpuFigures = part(CpuFigures, at="cpu.near")
     far_cpu: CpuFigures = part(CpuFigures, at="cpu.far")
@@ -320,6 +323,7 @@ class RunResult:
             expected=expected_figures(expected),
             measured=measured_figures(summary.measured, expected, summary.overhead),
             responsiveness=None if found is None else responsiveness_figures(found),
+            path=None if summary.path is None else path_figures(summary.path),
             stretches=tuple(
                 PeriodFigures.of(period, summary, word) for period, word in zip_longest(periods, verdicts)
             ),

@@ -12,6 +12,7 @@ from ..model.expected_rate import Expectation, ExpectedRate
 from ..model.plan import SECOND_NS, Mode, Plan, Settings
 from ..model.run_end import Reason, RunEnd
 from .confidence import Estimate
+from .path.path_result import PathResult
 from .rate_and_loss import lost_percent, per_second, percent_of
 from .responsiveness.result import Responsiveness
 
@@ -286,7 +287,8 @@ class Summary:
     iperf3: it reports totals at the end, and does not describe its host. Only a run that measures latency under
     load has `responsiveness`. `others` is None if the endpoint did not report its other tests. `elapsed_ns` is the
     time of the newest sample, warm-up included; None before the first. `unknown_ns` is the time before the end for
-    which a receiver's samples are missing: up to two intervals if the run ended in order.
+    which a receiver's samples are missing: up to two intervals if the run ended in order. `path` has the hops
+    between the ends; None if they were not traced.
     """
 
     plan: Plan
@@ -305,6 +307,7 @@ class Summary:
     unknown_ns: int = 0
     others: OtherTestsSummary | None = None
     elapsed_ns: int | None = None
+    path: PathResult | None = None
 
     @property
     def is_whole(self) -> bool:

@@ -12,7 +12,18 @@ BOOTSTRAP_MARK: Final = "linkgauge-far"
 MIN_PYTHON: Final = (3, 11)
 _ROOT: Final = Path(__file__).parents[2]
 # The packages of the engine that a far end needs. Results, lab and the near end stay here.
-_PACKAGES: Final = ("model", "protocol", "host", "control", "metering", "workloads", "workers", "far", "ssh")
+_PACKAGES: Final = (
+    "model",
+    "protocol",
+    "host",
+    "control",
+    "metering",
+    "workloads",
+    "path",
+    "workers",
+    "far",
+    "ssh",
+)
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources make the same bytes
 
 _PYTHONS: Final = "python3 python3.14 python3.13 python3.12 python3.11"

@@ -47,7 +47,22 @@ _TABLES = re.compile(r"<table.*?</table>", re.DOTALL)
 _MOST_LINES = 90
 _SHOWN_LINES = 15
 _COMMANDS = (
-    *("", "app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch", "lab", "mtu", "ceiling", "web"),
+    *(
+        "",
+        "app",
+        "check",
+        "run",
+        "respond",
+        "path",
+        "endpoint",
+        "sweep",
+        "mesh",
+        "watch",
+        "lab",
+        "mtu",
+        "ceiling",
+        "web",
+    ),
     *(
         "discover",
         "settings",
@@ -64,7 +79,7 @@ _COMMANDS = (
     *("runs replay", "runs label", "runs note", "runs export", "runs report", "runs delete", "runs prune"),
 )
 
-_LONG_COMMANDS = ("app", "check", "run", "respond", "endpoint", "sweep", "mesh", "watch")
+_LONG_COMMANDS = ("app", "check", "run", "respond", "path", "endpoint", "sweep", "mesh", "watch")
 
 
 class _Bytes(SingleFileSnapshotExtension):

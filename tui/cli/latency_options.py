@@ -1,7 +1,7 @@
 """The pass marks of a test beside its rate, and how a responsiveness test loads the link."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.directions import Direction
@@ -11,7 +11,7 @@ from ...engine.model.plan import Plan, SocketOptions
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
 from ..words import parsing
-from .click_extension.option_fields import option
+from .click_extension.option_fields import flag, option
 from .options import TEST, congestion_option, device_option, dscp_option, source_option
 
 if TYPE_CHECKING:
@@ -79,6 +79,38 @@ def check_measurable(peer: Peer, wanted: str) -> None:
         raise UsageError(f"{wanted} cannot be had of {peer}: {reason}")
     if peer.ssh is not None and peer.ssh.is_data_tunneled:
         raise UsageError(f"{wanted} with --via-ssh would measure ssh's own queue; leave out --via-ssh")
+
+
+def names_flag() -> Any:
+    """Return the flag for the names of routers."""
+    return flag(_LATENCY, "Look up the names of the routers (reverse DNS).")
+
+
+@dataclass(frozen=True, slots=True)
+class PathOptions:
+    """Whether both ends trace the hops between them."""
+
+    path: bool = flag(
+        _LATENCY,
+        "Trace the hops in both directions under load, and say which one has the queue or the loss.",
+    )
+    names: bool = names_flag()
+
+    def apply_to(self, plan: Plan, peer: Peer) -> Plan:
+        """Return a plan that traces the path, if that is wanted; raise UsageError if that is not possible."""
+        if not self.path:
+            if self.names:
+                raise UsageError("--names looks up the routers of a path; give --path as well")
+            return plan
+        return with_path(plan, peer, "--path")
+
+
+def with_path(plan: Plan, peer: Peer, wanted: str) -> Plan:
+    """Return a plan that traces the path under its load; `wanted` is what asks for it. Raises UsageError."""
+    check_measurable(peer, wanted)
+    if plan.workload is not Workload.STREAM:
+        raise UsageError(f"{wanted} is for TCP streams; leave it out, or --workload {plan.workload}")
+    return replace(plan if plan.responsiveness else with_responsiveness(plan), path=True)
 
 
 @dataclass(frozen=True, slots=True)

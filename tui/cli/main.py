@@ -77,6 +77,7 @@ def _make_program() -> AppGroup:
                 "check": ".commands.run:check",
                 "run": ".commands.run:run",
                 "respond": ".commands.respond:respond",
+                "path": ".commands.respond:path",
                 "endpoint": ".commands.endpoint:ENDPOINT",
                 "sweep": ".commands.sweep:sweep",
                 "mesh": ".commands.mesh:mesh",

@@ -22,6 +22,7 @@ from ...engine.near.ceiling import Ceiling, load_ceiling
 from ...engine.near.connect import FarEnd, open_far_end
 from ...engine.near.path_mtu import measure_path_mtu
 from ...engine.near.run import open_run
+from ...engine.path.router_names import look_up_names
 from ...engine.results.confidence import PrecisionTarget
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.json_stream import end_line, event_lines
@@ -159,6 +160,7 @@ class RunSession:
         self._events = aiter(run)
         self._preset_id, self._label = spec.judging.preset_id, spec.record.label
         target = spec.target_ci_percent
+        self._names_routers = spec.names_routers
         self._precision = None if target is None else PrecisionTarget(target)
         self._is_precise = False
         self._run_log = log
@@ -184,6 +186,7 @@ class RunSession:
         if isinstance(event, Ended):
             try:
                 await self._measure_path_mtu(event.end)
+                await self._name_routers()
             finally:
                 self._finish()
         return event
@@ -199,6 +202,13 @@ class RunSession:
                 self.diagnosis.path_mtu = await measure_path_mtu(self._far_end, self._run.plan.socket)
         except (LinkgaugeError, TimeoutError) as error:
             _log.debug("run %s: the path MTU is unknown: %r", self.run_id, error)
+
+    async def _name_routers(self) -> None:
+        """Look up the names of the path's routers, if that was asked for."""
+        path = self.meter.path
+        if self._names_routers and path is not None:
+            addresses = {router for way in path.ways for hop in way.hops for router in hop.routers}
+            self.meter.router_names = await look_up_names(addresses)
 
     @property
     def notices(self) -> list[str]:

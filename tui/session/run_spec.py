@@ -119,7 +119,7 @@ class RunSpec:
 
     `sending_rate` is the requested rate of datagrams. `target_ci_percent` ends the run as soon as the confidence
     interval of its mean is this narrow. `confirm` asks for a second run, which shows whether the first finding is
-    the limit.
+    the limit. `names_routers` looks up the names of a path's routers.
     """
 
     plan: Plan
@@ -130,6 +130,7 @@ class RunSpec:
     sending_rate: SendingRate | None = None
     target_ci_percent: float | None = None
     confirm: bool = False
+    names_routers: bool = False
 
     def __post_init__(self) -> None:
         """Raise UsageError for a confirmation of a run without an end."""

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from ...engine.model.counters.session_counters import SocketInfo
 from ...engine.model.directions import End
-from ...engine.model.events import Changed, Ended, Event, Opened, Sampled, Started, Totals, Warned
+from ...engine.model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned
 from ...engine.model.plan import Plan, Settings
 from . import numbers
 from .iperf3 import host_text
@@ -58,6 +58,8 @@ class EventLines:
                 self._change_settings(before, event.settings)
             case Totals():
                 self._add("phase", f"{event.end.label} iperf3: its results have arrived")
+            case PathTraced():
+                self._add("phase", f"{event.trace.end.label}: the path's hops are known")
             case Warned():
                 self._add("warning", numbers.sanitize(event.text))
             case Ended():

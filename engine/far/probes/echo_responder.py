@@ -1,26 +1,21 @@
 """The far end's part of the datagram probe: it echoes each datagram once, with the times of its own clock.
 
-It serves the socket of the probe's session in the endpoint's own process, at a bounded rate. The kernel's time of
-arrival counts, so that a busy process adds no latency.
+It serves the socket of the probe's session in the endpoint's own process, at a bounded rate.
 """
 
 import asyncio
-import contextlib
 import socket
 import time
 from typing import Final
 
-from ...model.limits import TokenBucket
-from ...protocol.probe_datagrams import decode_probe
-from ...protocol.tokens import SerialWindow
 from ...workloads.datagram_handshake import accept_datagrams, answer_control_datagram
+from ...workloads.probes.probe_echo import ProbeEcho
 from ...workloads.session_handshake import SessionSpec
 from ...workloads.udp.receive_stamps import ReceiveStamps, request_stamps
 
 ECHOES_S: Final = 150  # the near end sends a hundred
 _TURN_DATAGRAMS: Final = 32
 _PAUSE_S: Final = 0.005  # after a full turn: meanwhile the kernel drops a flood's datagrams
-_MEASURE_DATAGRAMS: Final = 10
 _RECEIVE_BYTES: Final = 256
 _ANCILLARY_BYTES: Final = 128
 
@@ -37,11 +32,7 @@ class EchoResponder:
     def __init__(self, sock: socket.socket, spec: SessionSpec, echoes_s: int = ECHOES_S) -> None:
         self._sock = sock
         self._spec = spec
-        self._secret = bytes.fromhex(spec.secret_hex)
-        self._bucket = TokenBucket(echoes_s, time.monotonic_ns())
-        self._window = SerialWindow()
-        self._stamps = ReceiveStamps()
-        self._received = 0
+        self._echo = ProbeEcho(sock, bytes.fromhex(spec.secret_hex), echoes_s, ReceiveStamps())
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         request_stamps(sock)
@@ -77,17 +68,5 @@ class EchoResponder:
 
     def _handle(self, data: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
         now_ns = time.monotonic_ns()
-        if not self._bucket.take(now_ns):
-            return
-        probe = decode_probe(data, self._secret)
-        if probe is None:
+        if self._echo.allows(now_ns) and not self._echo.answer(data, ancillary, now_ns):
             answer_control_datagram(self._sock, data, self._spec)
-            return
-        if not self._window.take(probe.serial):
-            return
-        if self._received % _MEASURE_DATAGRAMS == 0:
-            self._stamps.measure()
-        self._received += 1
-        arrived_ns = self._stamps.read(ancillary, 0, now_ns)
-        with contextlib.suppress(OSError):
-            self._sock.send(probe.echo(arrived_ns, time.monotonic_ns()).pack(self._secret))

@@ -10,18 +10,14 @@ import contextlib
 import errno
 import select
 import socket
-import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from . import socket_options
+from .error_queue import read_error_queue
 
-_ERROR: Final = struct.Struct("@IBBBBII")  # sock_extended_err, linux/errqueue.h; the router's address follows
-_ORIGIN_LOCAL: Final = 1
-_IPV4_ADDRESS: Final = slice(4, 8)  # within sockaddr_in
-_IPV6_ADDRESS: Final = slice(8, 24)  # within sockaddr_in6
 _MAX_DATAGRAM_BYTES: Final = 65_535
 _SEND_TRIES: Final = 3
 
@@ -111,8 +107,8 @@ class DfSocket:
         return errors
 
     def _read_errors(self) -> list[SizeError]:
-        reports, _error = socket_options.read_error_queue(self._sock)
-        return [error for report in reports if (error := _read_error(report)) is not None]
+        reports, _error = read_error_queue(self._sock)
+        return [SizeError(report.info, report.sender) for report in reports if report.is_too_long]
 
     def answer(self, data: bytes) -> None:
         """Send a small datagram; the other end asks again if it is lost."""
@@ -123,21 +119,3 @@ class DfSocket:
     def raw(self) -> socket.socket:
         """The socket itself."""
         return self._sock
-
-
-def _read_error(data: bytes) -> SizeError | None:
-    """Return an error about the size; None for any other."""
-    if len(data) < _ERROR.size:
-        return None
-    number, origin, _kind, _code, _pad, mtu_bytes, _more = _ERROR.unpack_from(data)
-    if number != errno.EMSGSIZE:
-        return None
-    address = data[_ERROR.size :]
-    family = int.from_bytes(address[:2], sys.byteorder)
-    if origin == _ORIGIN_LOCAL:
-        return SizeError(mtu_bytes)
-    if family == socket.AF_INET:
-        return SizeError(mtu_bytes, socket.inet_ntop(family, address[_IPV4_ADDRESS]))
-    if family == socket.AF_INET6:
-        return SizeError(mtu_bytes, socket.inet_ntop(family, address[_IPV6_ADDRESS]))
-    return None

@@ -10,7 +10,8 @@ from ...model.plan import Settings
 from ...protocol.payload_datagrams import DatagramKeys
 from ..session import Session, SessionContext, WorkerResources
 from ..sockets import NOT_SENT
-from .socket_options import explain_size, largest_datagram, read_error_queue
+from .error_queue import read_error_queue
+from .socket_options import explain_size, largest_datagram
 
 RECEIVE_BYTES: Final = 65_536  # the largest group that the kernel hands over (UDP_GRO, udp(7))
 OF_EARLIER_DATAGRAMS: Final = NOT_SENT | {errno.EMSGSIZE}  # a socket's reports of them do not end the session

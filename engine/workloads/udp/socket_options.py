@@ -29,9 +29,6 @@ IP_TOS: Final = 1
 IPV6_TCLASS: Final = 67
 NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 TELL_WHOLE_SIZE: Final = getattr(socket, "MSG_TRUNC", 0)  # recv(2): also of what a small buffer cuts off
-_ERROR_QUEUE: Final = getattr(socket, "MSG_ERRQUEUE", 0)
-_MAX_ERRORS: Final = 64  # read at once
-_ERROR_BYTES: Final = 512
 # linux/in.h and linux/in6.h; the socket module has no names for most of them.
 _IP_MTU_DISCOVER: Final = 10
 _IP_MTU: Final = 14
@@ -91,20 +88,6 @@ def report_errors(sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_RECVERR, 1)
     else:
         sock.setsockopt(socket.IPPROTO_IP, _IP_RECVERR, 1)
-
-
-def read_error_queue(sock: socket.socket) -> tuple[list[bytes], OSError | None]:
-    """Return the reports in a socket's error queue (sock_extended_err), and the error that ended the reading."""
-    reports: list[bytes] = []
-    for _ in range(_MAX_ERRORS):
-        try:
-            _data, ancillary, _flags, _address = sock.recvmsg(1, _ERROR_BYTES, _ERROR_QUEUE | NO_WAIT)
-        except BlockingIOError:
-            break
-        except OSError as error:
-            return reports, error
-        reports += [report for _, _, report in ancillary]
-    return reports, None
 
 
 def header_bytes(sock: socket.socket) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linkgauge.engine.model.counters.path_trace import WINDOW_NS, HopTrace, MtuReport, PathTrace
 from linkgauge.engine.model.counters.samples import CoreTimes, Sample, SessionSample
 from linkgauge.engine.model.counters.session_counters import SocketInfo
 from linkgauge.engine.model.directions import Direction, End
@@ -17,6 +18,7 @@ from linkgauge.engine.model.events import (
     Ended,
     Event,
     Opened,
+    PathTraced,
     Sampled,
     SessionTotal,
     Started,
@@ -77,12 +79,24 @@ _FACTS = st.builds(
 )
 _SPAN = st.integers(1, 10**15)
 _TOTAL = st.builds(SessionTotal, _FLOW, st.integers(1, 128), _COUNT, _SPAN, _MAYBE, _MAYBE, _MAYBE, _MAYBE, _MAYBE)
+_HOP = st.builds(HopTrace, st.just(("192.0.2.1",)), st.just((4, 2)), st.just((3, 0)), st.just((9, None)))
+_TRACE = st.builds(
+    PathTrace,
+    st.sampled_from(End),
+    st.integers(0, 2),
+    st.just(WINDOW_NS),
+    st.lists(_HOP, max_size=3).map(tuple),
+    st.just(False),
+    st.just((4, 4)),
+    st.just((MtuReport("2001:db8::1", 1_400),)),
+)
 _EVENT = st.one_of(
     st.builds(Started, _TEXT, _TEXT, _HOST, _HOST, st.builds(Plan, settings=_SETTINGS), _EXPECTATION),
     st.builds(Opened, _FACTS),
     st.builds(Changed, _COUNT, _SETTINGS, _EXPECTATION),
     st.builds(Sampled, _SAMPLE, _SETTINGS, st.booleans()),
     st.builds(Totals, st.sampled_from(End), _SPAN, st.lists(_TOTAL, max_size=3).map(tuple), _MAYBE),
+    st.builds(PathTraced, _TRACE),
     st.builds(Warned, _TEXT),
     st.builds(Ended, st.builds(RunEnd, st.sampled_from(Reason), _TEXT)),
 )
@@ -114,6 +128,7 @@ def test_the_events_drawn_are_all_there_are() -> None:
         "Changed",
         "Sampled",
         "Totals",
+        "PathTraced",
         "Warned",
         "Ended",
     }

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from linkgauge.engine.model.counters.path_trace import WINDOW_NS, PathTrace
 from linkgauge.engine.model.counters.samples import Sample
 from linkgauge.engine.model.counters.session_counters import SocketInfo
 from linkgauge.engine.model.directions import Direction, End
@@ -42,6 +43,7 @@ from linkgauge.engine.protocol.messages import (
     SessionOpened,
     Start,
     Stop,
+    Traced,
     Welcome,
 )
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, DATA_KIND, PREAMBLE_BYTES, encode_preamble
@@ -66,6 +68,7 @@ EXAMPLES: dict[type[Message], Message] = {
         Begun(),
         Change(Settings(Direction.IN), 1, 1),
         Report(Sample(End.FAR, 0, 1, 1, ())),
+        Traced(PathTrace(End.FAR, 0, WINDOW_NS, (), False, ())),
         Notice("a word"),
         Stop(END),
         Finish(END),

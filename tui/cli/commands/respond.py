@@ -1,17 +1,21 @@
-"""`linkgauge respond`: latency under load, its grade, and where the queue is."""
+"""`linkgauge respond` and `linkgauge path`: latency under load, where the queue is, and which hop has it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..click_extension.option_fields import group
-from ..latency_options import LatencyOptions, LoadOptions, check_measurable
+from ..latency_options import LatencyOptions, LoadOptions, PathOptions, check_measurable, names_flag, with_path
 from ..options import LinkOptions, ResultOptions
 from ..output import print_stderr
 from ..peer_options import FarEndOptions, TargetOptions
 from ..turn_options import TurnOptions
 
+if TYPE_CHECKING:
+    from ...session.run_spec import RunSpec
+
 
 @dataclass(frozen=True, slots=True)
-class RespondOptions:
+class LoadTestOptions:
     """A responsiveness test, and where its results go."""
 
     target: TargetOptions = group(TargetOptions)
@@ -22,6 +26,28 @@ class RespondOptions:
     far_end: FarEndOptions = group(FarEndOptions)
     output: ResultOptions = group(ResultOptions)
 
+    def to_spec(self, command: str) -> "RunSpec":
+        """Return the test; raise UsageError or PlanError for a bad option of this command."""
+        from ...session.run_spec import Judging, RunSpec, find_preset
+        from ...session.user_presets import load_presets
+
+        target, variant = self.target.find(command), self.link.to_variant()
+        plan, limit = self.turn.apply_to(self.load.to_plan()), self.latency.limit()
+        peer, output = self.far_end.find_peer(target.peer), self.output
+        check_measurable(peer, "latency under load")
+        preset = None if target.preset is None else find_preset(target.preset, load_presets(print_stderr))
+        judging = Judging(preset, variant, latency_limit=limit)
+        judging.check_link_options()
+        return RunSpec(plan, peer, judging, output.to_record(), output.to_outputs())
+
+
+@dataclass(frozen=True, slots=True)
+class RespondOptions:
+    """A responsiveness test, with the path or without it."""
+
+    test: LoadTestOptions = group(LoadTestOptions)
+    path: PathOptions = group(PathOptions)
+
 
 def respond(options: RespondOptions) -> int:
     """Measure latency under load, grade it, and find the queue that causes it.
@@ -29,15 +55,28 @@ def respond(options: RespondOptions) -> int:
     Latency is measured without load, then with the link loaded out, in, and both ways, each until rate and latency
     are steady: 25 s at most. Without --max-rise or --grade nothing is judged.
     """
-    from ...session.run_spec import Judging, RunSpec, find_preset
-    from ...session.user_presets import load_presets
     from ..runners.run_test import run_test
 
-    target, variant = options.target.find("respond"), options.link.to_variant()
-    plan, limit = options.turn.apply_to(options.load.to_plan()), options.latency.limit()
-    peer, output = options.far_end.find_peer(target.peer), options.output
-    check_measurable(peer, "latency under load")
-    preset = None if target.preset is None else find_preset(target.preset, load_presets(print_stderr))
-    judging = Judging(preset, variant, latency_limit=limit)
-    judging.check_link_options()
-    return run_test(RunSpec(plan, peer, judging, output.to_record(), output.to_outputs()))
+    spec = options.test.to_spec("respond")
+    plan = options.path.apply_to(spec.plan, spec.peer)
+    return run_test(replace(spec, plan=plan, names_routers=options.path.names))
+
+
+@dataclass(frozen=True, slots=True)
+class PathCommandOptions:
+    """A responsiveness test that traces the path."""
+
+    test: LoadTestOptions = group(LoadTestOptions)
+    names: bool = names_flag()
+
+
+def path(options: PathCommandOptions) -> int:
+    """Find the hop that has the queue or the loss, in each direction.
+
+    Both ends trace the hops between them without load, then with the link loaded out, in, and both ways, as respond
+    loads it: 25 s at most. No privilege is needed. Routers that do not answer are shown as silent.
+    """
+    from ..runners.run_test import run_test
+
+    spec = options.test.to_spec("path")
+    return run_test(replace(spec, plan=with_path(spec.plan, spec.peer, "path"), names_routers=options.names))

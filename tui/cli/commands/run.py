@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ....engine.model.errors import UsageError
 from ...words import parsing
 from ..click_extension.option_fields import group, is_typed, option
-from ..latency_options import LatencyOptions
+from ..latency_options import LatencyOptions, PathOptions
 from ..options import TEST, LinkOptions, OutputOptions, TestOptions
 from ..output import print_stderr
 from ..peer_options import AUTO, FarEndOptions, JudgedTargetOptions, Target, TargetOptions, check_supported
@@ -23,6 +23,7 @@ class RunOptions:
     test: TestOptions = group(TestOptions)
     turn: TurnOptions = group(TurnOptions)
     latency: LatencyOptions = group(LatencyOptions)
+    path: PathOptions = group(PathOptions)
     link: LinkOptions = group(LinkOptions)
     far_end: FarEndOptions = group(FarEndOptions)
     output: OutputOptions = group(OutputOptions)
@@ -36,7 +37,7 @@ class RunOptions:
 
         peer, output = self.far_end.find_peer(target.peer), self.output
         plan, variant, rate = (
-            self.turn.apply_to(self.test.to_plan()),
+            self.path.apply_to(self.turn.apply_to(self.test.to_plan()), peer),
             self.link.to_variant(),
             self.test.sending_rate(),
         )
@@ -59,6 +60,7 @@ class RunOptions:
             sending_rate=rate,
             target_ci_percent=self.test.target_ci_percent(),
             confirm=output.confirm,
+            names_routers=self.path.names,
         )
 
 

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ....engine.results.path.path_result import PathResult
 from ....engine.results.responsiveness.result import Responsiveness
 from ....engine.results.summary import Summary
 from ....presets.diagnosis.finding import Finding
@@ -29,6 +30,7 @@ from ...words.summary import (
     transfer_text,
     warmup_text,
 )
+from .path_hops import path_sentences, way_name, way_strip, way_table
 from .table import indented
 
 VERDICT_STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
@@ -45,6 +47,9 @@ def summary_parts(outcome: Outcome, pass_percent: float = DEFAULT_PASS_PERCENT) 
     queue_findings, findings = split_findings(outcome.findings)
     if summary.responsiveness is not None:
         yield from _responsiveness(summary.responsiveness, queue_findings)
+        yield Text()
+    if summary.path is not None:
+        yield from _path(summary.path)
         yield Text()
     if summary.measured.total is None:
         yield Text("  nothing was measured after the warm-up")
@@ -104,6 +109,19 @@ def _responsiveness(result: Responsiveness, findings: tuple[Finding, ...]) -> It
     if findings:
         yield Text()
         yield findings_part(findings, name="queue")
+
+
+def _path(path: PathResult) -> Iterator[RenderableType]:
+    """Yield the hops of both directions, each as a strip and a table, and what was found."""
+    for way in path.ways:
+        yield Padding(Text(way_name(way), "dim"), (0, 0, 0, 2))
+        yield Padding(Text(way_strip(way), "bold"), (0, 0, 0, 2))
+        yield indented(way_table(way))
+        yield Text()
+    grid = _grid()
+    for number, sentence in enumerate(path_sentences(path)):
+        grid.add_row("path" if number == 0 else "", Text(numbers.sanitize(sentence), "bold"))
+    yield Padding(grid, (0, 0, 0, 2), expand=False)
 
 
 def _test(outcome: Outcome) -> Padding:

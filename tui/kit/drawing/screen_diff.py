@@ -352,10 +352,13 @@ class DiffApp(App[None]):
         self._diff = ScreenDiff(self.console._color_system)  # noqa: SLF001
         self._is_retry_set = False
 
-    async def run_async(self, **options: Any) -> None:
-        """Run as Textual does. Raises RuntimeError if no threads are left: its driver would leave the screen so."""
+    async def run_async(self, **options: Any) -> Any:
+        """Run as Textual does.
+
+        Raises RuntimeError if no threads are left: Textual's driver would not restore the terminal.
+        """
         require_threads(_DRIVER_THREADS)
-        await super().run_async(**options)
+        return await super().run_async(**options)
 
     def on_mount(self) -> None:
         """Draw the whole screen when the app resumes: another program has used the terminal."""

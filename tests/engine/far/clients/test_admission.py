@@ -159,7 +159,7 @@ async def test_a_client_that_waits_gets_no_run_by_an_earlier_key_or_list(
     """Strangers keep connections at hand, at any point of the conversation: new files apply to those as well."""
     async with Endpoint(listen(host, 0), keys=[KEY]) as endpoint:
         assert isinstance(await soon(client(endpoint, change)), Refuse)
-        assert not endpoint._registry
+        assert not endpoint._context.registry
 
 
 async def test_excluded_addresses_take_no_pending_connection_and_no_descriptor_for_long(endpoint: Endpoint) -> None:
@@ -180,7 +180,7 @@ async def test_new_runs_wait_while_running_ones_exceed_the_rate_limit(endpoint: 
     endpoint.admission.limits = Limits(rate_bit_s=10**6)
     async with asyncio.timeout(30):
         async with open_run(Plan(duration_ns=None, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as first:
-            await until(lambda: sum(run.rate_bit_s for run in endpoint._registry.values()))
+            await until(lambda: sum(run.rate_bit_s for run in endpoint._context.registry.values()))
             await refused(Plan(), endpoint, r"busy with other tests.*limit rate_bit_s is 1000000")
             first.stop()
             async for event in first:
@@ -251,7 +251,7 @@ async def test_runs_that_outlast_the_drain_are_ended_with_a_word(record: Callabl
     async with asyncio.timeout(30), Endpoint(listen("127.0.0.1", 0)) as endpoint:
         async with open_run(Plan(duration_ns=None, rate_bit_s=RATE_BIT_S), peer_of(endpoint)) as run:
             await endpoint.drain(0.05)
-            for admitted in endpoint._registry.values():
+            for admitted in endpoint._context.registry.values():
                 admitted.end(Reason.PEER_STOPPED, "the far end is shutting down")
             events = [event async for event in run]
         assert isinstance(events[-1], Ended)

@@ -1,0 +1,266 @@
+"""Chains of 3 to 6 hosts with a queue at each place in turn, and which hop `linkgauge path` names.
+
+Usage: make stress ARGS="path_hops --seed 7 --runs 40"
+
+Each case is a chain of network namespaces: the near host, one to four routers, the far host. A token bucket of 20
+to 100 ms at 10 to 40 Mb/s is at one of its links, in one direction; the other direction has the same rate and next
+to no queue. Some cases have a trap as well: routers that answer once a second as Linux does by default, a silent
+router, a router whose own ICMP is late (from the beginning, or from the start of the load), a queue in each
+direction, a direction that loses packets, or no queue at all. A test is right if each direction has exactly the
+queue that is there: before the right hop, with none but silent or slow hops in between. The trap must be seen, too.
+A test is void if the hypervisor took more than 5 % of the machine's time.
+
+Prints each test, then right and total for each kind of case, and CLEAN if at least 95 % are right. Half a minute a
+test. Needs root, iproute2, ethtool and nftables, and a quiet machine.
+"""
+
+# The repository root is the package, which pyright cannot resolve by its name from here.
+# pyright: basic, reportMissingImports=false
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Timer
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from end_to_end.chained_path import ChainedPath, LinkQueue
+from linkgauge.engine.host.cpu import read_core_times
+from linkgauge.engine.model.directions import Direction
+from stolen_time import MOST_STOLEN, stolen_share
+
+_DEADLINE_S: Final = 60.0
+_LEAST_RIGHT: Final = 0.95
+_NO_QUEUE_MS: Final = 1
+_LOST_PERCENT: Final = 15
+_HOST_MBIT_S: Final = 10  # TCP keeps little of its own data in the queue of its host (tcp_limit_output_bytes)
+_LINUX_LIMIT_MS: Final = 1_000
+_TRAPS: Final = {"icmp limit": "limited", "silent": "silent", "slow": "slow", "slow under load": "slow"}
+KINDS: Final = ("one queue", "icmp limit", "silent", "slow", "slow under load", "two queues", "loss", "healthy")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A chain: its kind, its queues, and the router that has the trap: of a loss, in the direction of the first."""
+
+    kind: str
+    nodes: int
+    queues: tuple[LinkQueue, ...]
+    router: int
+    version: int = 4
+
+    def __str__(self) -> str:
+        queues = "; ".join(str(queue) for queue in self.queues if queue.hold_ms > _NO_QUEUE_MS) or "no queue"
+        trap = f", router {self.router}" if self.kind in {"silent", "slow", "slow under load"} else ""
+        trap = (
+            f", router {self.router} loses {_LOST_PERCENT} % {self.queues[0].direction}"
+            if self.kind == "loss"
+            else trap
+        )
+        return f"{self.kind}: {self.nodes} nodes, {queues}{trap}, IPv{self.version}"
+
+    def true_hop(self, direction: Direction) -> int | None:
+        """Return the hop before which a direction's queue is, counted from its sender; None without a queue."""
+        for queue in self.queues:
+            if queue.direction is direction and queue.hold_ms > _NO_QUEUE_MS:
+                return queue.link + 1 if direction is Direction.OUT else self.nodes - 1 - queue.link
+        return None
+
+
+def draw_cases(kinds: tuple[str, ...], runs: int, seed: int) -> Iterator[Case]:
+    """Yield so many cases: every place and direction of a single queue in turn, and the traps between them."""
+    places = [
+        (nodes, link, direction)
+        for nodes in range(3, 7)
+        for link in range(nodes - 1)
+        for direction in Direction.DUPLEX.flows
+    ]
+    random.Random(seed).shuffle(places)
+    for number in range(runs):
+        draw = random.Random(f"{seed} {number}")
+        kind = kinds[number % len(kinds)]
+        nodes, link, direction = (
+            places[number // len(kinds) % len(places)] if kind == "one queue" else draw.choice(places)
+        )
+        yield _case(kind, nodes, link, direction, draw)
+
+
+def _case(kind: str, nodes: int, link: int, direction: Direction, draw: random.Random) -> Case:
+    rate, hold = draw.choice((10, 20, 40)), draw.choice((20, 40, 60, 100))
+    other = direction.opposite
+    other_link = draw.randrange(nodes - 1)
+    hold, other_hold = {
+        "healthy": (_NO_QUEUE_MS, _NO_QUEUE_MS),
+        "loss": (_NO_QUEUE_MS, _NO_QUEUE_MS),
+        "two queues": (hold, draw.choice((20, 40, 60, 100))),
+    }.get(kind, (hold, _NO_QUEUE_MS))
+    queues = (LinkQueue(link, direction, hold, rate), LinkQueue(other_link, other, other_hold, rate))
+    if any(_is_at(queue, node) for queue in queues for node in (0, nodes - 1)):
+        queues = tuple(replace(queue, mbit_s=_HOST_MBIT_S) for queue in queues)
+    routers = list(range(1, nodes - 1))
+    if kind in {"slow", "slow under load"}:  # its devices have no room for a queue of the path
+        routers = [router for router in routers if not any(_is_at(queue, router) for queue in queues)]
+        if not routers:
+            return _case(kind, draw.randrange(4, 7), 0, direction, draw)
+    router = draw.choice(routers)
+    return Case(kind, nodes, queues, router, draw.choice((4, 4, 6)) if kind in {"one queue", "two queues"} else 4)
+
+
+def _is_at(queue: LinkQueue, node: int) -> bool:
+    return node == (queue.link if queue.direction is Direction.OUT else queue.link + 1)
+
+
+def run_case(case: Case) -> str:
+    """Build a case's chain and test it; return what is wrong, or nothing. Raise AssertionError without a result."""
+    path = ChainedPath(case.nodes, case.queues, icmp_limit_ms=_LINUX_LIMIT_MS if case.kind == "icmp limit" else 0)
+    endpoint: subprocess.Popen[str] | None = None
+    try:
+        if case.kind == "silent":
+            path.silence(case.router)
+        elif case.kind == "slow":
+            path.slow_down(case.router)
+        elif case.kind == "loss":
+            path.lose(case.router, _LOST_PERCENT, case.queues[0].direction)
+        endpoint = _start([*path.far, *_program("endpoint", "--open")])
+        assert endpoint.stdout is not None
+        assert "listening" in endpoint.stdout.readline()
+        return _judge(case, _measure(case, path))
+    finally:
+        if endpoint is not None:
+            endpoint.terminate()
+            endpoint.communicate(timeout=_DEADLINE_S)
+        path.close()
+
+
+def _program(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "linkgauge", *arguments]
+
+
+def _start(command: list[str]) -> "subprocess.Popen[str]":
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    return subprocess.Popen(command, text=True, **pipes)
+
+
+def _measure(case: Case, path: ChainedPath) -> dict[str, Any]:
+    """Return the path's member of the document; the trap of the load begins with it."""
+    host = path.far_address(case.version)
+    host = f"[{host}]" if case.version == 6 else host
+    process = _start([*path.near, *_program("path", host, "--open", "--json-stream")])
+    timer = Timer(_DEADLINE_S, process.kill)
+    timer.start()
+    lines: list[str] = []
+    document = None
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            match json.loads(line):
+                case {"type": "start"} if case.kind == "slow under load":
+                    path.slow_down(case.router)
+                case {"type": "end", "summary": document}:
+                    pass
+                case _:
+                    pass
+        _, errors = process.communicate()
+    finally:
+        timer.cancel()
+    if document is None or "path" not in document:
+        raise AssertionError(f"no result: {''.join(lines[-2:])}{errors}")
+    return document["path"]
+
+
+def _judge(case: Case, path: dict[str, Any]) -> str:
+    wrong = [text for direction in Direction.DUPLEX.flows if (text := _judge_way(case, path, direction))]
+    trap = _TRAPS.get(case.kind)
+    routers = {"out": case.router, "in": case.nodes - 1 - case.router}
+    answers = [
+        path[way]["hops"][ttl - 1]["answers"]
+        for way, ttl in routers.items()
+        if path[way] is not None and ttl <= len(path[way]["hops"])
+    ]
+    if trap is not None and trap not in answers:
+        wrong.append(f"router {case.router} is {answers}, not {trap}")
+    if case.kind == "loss":
+        wrong.append(_judge_loss(case, path, case.queues[0].direction))
+    return "; ".join(filter(None, wrong))
+
+
+def _judge_loss(case: Case, path: dict[str, Any], direction: Direction) -> str:
+    """Return what is wrong about the loss of a direction: it is behind the router that loses.
+
+    The other direction may have one, too: a bucket without a queue drops what TCP sends at once.
+    """
+    loss = None if path[direction.value] is None else path[direction.value]["loss"]
+    after = case.router if direction is Direction.OUT else case.nodes - 1 - case.router
+    is_right = loss is not None and (loss["after_hop"], loss["before_hop"]) == (after, after + 1)
+    return "" if is_right else f"{direction.value}: loss {loss}, it is behind {after}"
+
+
+def _judge_way(case: Case, path: dict[str, Any], direction: Direction) -> str:
+    way, true_hop = path[direction.value], case.true_hop(direction)
+    if way is None or not way["is_reached"]:
+        return f"{direction.value}: not traced"
+    found = [(queue["after_hop"], queue["before_hop"]) for queue in way["queues"]]
+    shown = ", ".join(f"{after}-{before}" for after, before in found) or "none"
+    if true_hop is None:
+        return f"{direction.value}: {shown}, there is none" if found else ""
+    hops = {hop["ttl"]: hop for hop in way["hops"]}
+    rises = "/".join("-" if hop["rise_ms"] is None else f"{hop['rise_ms']:.0f}" for hop in way["hops"])
+    if len(found) != 1:
+        return f"{direction.value}: {shown}, it is before {true_hop} (rises {rises})"
+    after, before = found[0]
+    between = [hops[ttl]["answers"] for ttl in range(after + 1, before)]
+    is_right = after < true_hop <= before and all(answer in {"silent", "slow"} for answer in between)
+    return "" if is_right else f"{direction.value}: {shown}, it is before {true_hop} (rises {rises})"
+
+
+def _try(case: Case) -> str | None:
+    """Test a case; return what is wrong, nothing if it is right, None if the test is void."""
+    before = read_core_times()
+    try:
+        wrong = run_case(case)
+    except (AssertionError, subprocess.SubprocessError) as error:
+        wrong = f"not run: {error}"
+    if wrong and (stolen := stolen_share(before)) > MOST_STOLEN:
+        print(f"void: {case}: {stolen:.0%} of this machine's time was stolen", flush=True)
+        return None
+    print(f"{'RIGHT' if not wrong else 'WRONG'}: {case}{wrong and f': {wrong}'}", flush=True)
+    return wrong
+
+
+def main() -> None:
+    """Run the cases, and exit with 1 if too few are right."""
+    if os.geteuid() != 0:
+        sys.exit("chains are made of network namespaces: run it as root")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=42)
+    parser.add_argument("--only", choices=KINDS, help="cases of this kind")
+    options = parser.parse_args()
+    outcomes: dict[str, list[bool]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["LINKGAUGE_DATA_DIR"] = folder
+        for case in draw_cases((options.only,) if options.only else KINDS, options.runs, options.seed):
+            wrong = _try(case)
+            if wrong is not None:
+                outcomes[case.kind].append(not wrong)
+    for kind, rights in outcomes.items():
+        print(f"{kind:<18} {sum(rights):>3}/{len(rights)}")
+    every = [right for rights in outcomes.values() for right in rights]
+    print(f"{'all':<18} {sum(every):>3}/{len(every)}")
+    is_clean = bool(every) and sum(every) >= _LEAST_RIGHT * len(every)
+    print("CLEAN" if is_clean else "too few are right")
+    sys.exit(not is_clean)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""A path in words: its strips, its tables, and a sentence for each thing that was found."""
+
+from dataclasses import replace
+
+from linkgauge.engine.model.counters.path_trace import MtuReport
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.results.path.path_result import HopResult, LossPlace, PathResult, QueuePlace, Way
+from linkgauge.tui.cli.render.path_hops import path_sentences, way_name, way_strip, way_table
+
+MS = 1_000_000
+FIRST = HopResult(1, ("10.0.1.1",), 150_000, 180_000, 30_000, 20_000, 0.0, "all")
+SILENT = HopResult(2, (), None, None, None, None, None, "silent")
+THIRD = HopResult(3, ("10.0.2.1", "10.0.2.5"), 200_000, 41 * MS, 41 * MS, 41 * MS, 90.0, "limited")
+LAST = HopResult(4, ("10.0.9.9",), 300_000, 41 * MS, 41 * MS, 41 * MS, 1.0, "all", is_end=True)
+QUEUE = QueuePlace(2, 3, 41 * MS, 1.0)
+OUT = Way(Direction.OUT, Direction.OUT, (FIRST, SILENT, THIRD, LAST), True, (QUEUE,))
+IN = replace(OUT, direction=Direction.IN, load=Direction.IN)
+
+
+def plain(text: str) -> str:
+    """Return text with plain spaces."""
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def sentences(*ways: Way) -> list[str]:
+    """Return what is said of some directions."""
+    return [plain(sentence) for sentence in path_sentences(PathResult(ways))]
+
+
+def test_the_strip_draws_the_queue_at_its_hop_with_the_local_end_on_the_left() -> None:
+    """A silent hop is in brackets; the way in is read from the right."""
+    assert plain(way_strip(OUT)) == "local ── 1 ── (2) ▓ +41.0 ms ▓ 3 ── remote"
+    assert plain(way_strip(IN)) == "local ── 3 ▓ +41.0 ms ▓ (2) ── 1 ── remote"
+    between = replace(OUT, queues=(QueuePlace(1, 3, 41 * MS, 1.0),))
+    assert plain(way_strip(between)) == "local ── 1 ▓ +41.0 ms ▓ 3 ── remote"
+    lossy = replace(OUT, queues=(), loss=LossPlace(0, 1, 12.5, True), is_reached=False, hops=(FIRST,))
+    assert plain(way_strip(lossy)) == "local ╳ 12.5 % ╳ 1 ┄┄ remote"
+
+
+def test_a_queue_is_told_with_its_hop_its_direction_and_the_rise() -> None:
+    """Hops of the way in are counted from the remote end."""
+    text = "RTT rises there from 200 µs to 41.0 ms under load."
+    assert sentences(OUT) == [f"The queue is before hop 3 (10.0.2.1), on the way out: {text}"]
+    assert sentences(IN) == [f"The queue is before hop 3 from the remote end (10.0.2.1), on the way in: {text}"]
+
+
+def test_hops_that_do_not_tell_are_said_to_lie_between() -> None:
+    """The queue may be before them or behind them."""
+    (sentence,) = sentences(replace(OUT, queues=(QueuePlace(1, 3, 41 * MS, 1.0),)))
+    assert sentence.startswith(
+        "The queue is before hop 3 (10.0.2.1) and behind hop 1 (hop 2 does not tell), on the way out"
+    )
+    (sentence,) = sentences(replace(OUT, queues=(QueuePlace(0, 4, 41 * MS, 1.0),)))
+    assert "before the remote end and behind the local host (hops 1 and 2 and 3 do not tell)" in sentence
+
+
+def test_a_link_without_routers_is_between_the_ends_and_a_second_queue_is_another() -> None:
+    """Each in its own words."""
+    only = replace(LAST, ttl=1)
+    (sentence,) = sentences(Way(Direction.OUT, Direction.OUT, (only,), True, (QueuePlace(0, 1, 41 * MS, 1.0),)))
+    assert sentence.startswith("The queue is on the link between the ends or in the local host, on the way out")
+    second = sentences(replace(OUT, queues=(QUEUE, QueuePlace(0, 1, 12 * MS, 0.3))))[1]
+    assert second == (
+        "Another queue is before hop 1 (10.0.1.1), on the way out: RTT rises there by another 12.0 ms under load."
+    )
+
+
+def test_losses_mtus_late_answers_and_an_end_that_is_not_reached_are_told() -> None:
+    """And that no hop has a queue."""
+    slow = replace(FIRST, answers="slow")
+    way = replace(OUT, hops=(slow, SILENT, THIRD, LAST), queues=(), loss=LossPlace(2, 3, 8.2, True))
+    way = replace(way, mtus=(MtuReport("10.0.2.1", 1_400),))
+    assert sentences(way) == [
+        "No hop has a queue that delays other traffic under load.",
+        "The loss is before hop 3 (10.0.2.1): 8.2 % of the probes are lost on the way out.",
+        "Behind 10.0.2.1, on the way out, the MTU is 1400 bytes.",
+        "Hop 1 answers late, but traffic passes in time: a slow control plane, not a queue.",
+    ]
+    seldom = replace(IN, queues=(), loss=LossPlace(0, 4, 8.2, False), is_reached=False)
+    assert sentences(seldom)[1:] == [
+        "8.2 % of the probes are lost on the way in; the routers answer too seldom to tell where.",
+        "No probe came back from the local end: nothing is judged on the way in.",
+    ]
+
+
+def test_the_table_has_a_row_for_each_hop_and_no_text_of_a_stranger_as_it_is() -> None:
+    """A name by reverse DNS is any text."""
+    named = replace(FIRST, name="gw\x1b[31m.example")
+    table = way_table(replace(OUT, hops=(named, SILENT, THIRD, LAST)))
+    rows = [[plain(cell) for cell in row] for row in table.rows]
+    assert way_name(OUT) == "way out, hops from the local end, load out"
+    assert [row[0] for row in rows] == ["1", "2", "3", "remote"]
+    assert "\x1b" not in rows[0][1]
+    assert rows[0][1].startswith("10.0.1.1, gw")
+    assert rows[1][1:] == ["–", "–", "–", "–", "–", "silent"]
+    assert rows[2][1:] == [
+        "10.0.2.1, 10.0.2.5",
+        "200 µs",
+        "41.0 ms",
+        "+41.0 ms",
+        "90.0 %",
+        "▓ queue before it; limits its answers",
+    ]

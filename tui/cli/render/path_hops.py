@@ -1,0 +1,169 @@
+"""The hops of a path, its queues and its losses, as text: a strip from end to end, a table, and sentences. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ....engine.model.directions import Direction, End
+from ....engine.results.path.path_result import HopResult, PathResult, Place, QueuePlace, Way
+from ...words import numbers
+from ...words.responsiveness import load_name, rise
+from ...words.table import NAMES, Column, Strong, Table
+
+_COLUMNS: Final = (
+    NAMES,
+    Column("address", is_text=True, wraps=True),
+    Column("idle"),
+    Column("loaded"),
+    Column("rise", is_key=True),
+    Column("lost", rank=1),
+    Column("", is_text=True, wraps=True),
+)
+_LINK: Final = "──"
+_QUEUE: Final = "▓"
+_LOSS: Final = "╳"
+_ANSWERS: Final = {
+    "silent": "silent",
+    "limited": "limits its answers",
+    "slow": "answers late itself, and forwards in time",
+    "all": "",
+}
+_COUNTED: Final = {Direction.OUT: "", Direction.IN: " from the remote end"}
+_SENDERS: Final = {Direction.OUT: End.NEAR, Direction.IN: End.FAR}
+_WAYS: Final = {Direction.OUT: "on the way out", Direction.IN: "on the way in"}
+
+
+def way_name(way: Way) -> str:
+    """Return the heading of a direction: `way out, hops from the local end, load out`."""
+    load = "" if way.load is None else f", {load_name(way.load)}"
+    return f"way {way.direction.value}, hops from the {_SENDERS[way.direction].label} end{load}"
+
+
+def way_strip(way: Way) -> str:
+    """Return a direction in a line, the local end on the left: `local ── 1 ── 2 ▓ +41 ms ▓ 3 ── remote`."""
+    sender = _SENDERS[way.direction]
+    parts = [sender.label]
+    for hop in way.hops:
+        if hop.is_silent and any(place.after_ttl < hop.ttl < place.before_ttl for place in _places(way)):
+            continue  # the mark of its place stands for it
+        parts += [_mark(way, hop.ttl), sender.other.label if hop.is_end else _strip_name(hop)]
+    if not way.is_reached:
+        parts += ["┄┄", sender.other.label]
+    return " ".join(parts if way.direction is Direction.OUT else reversed(parts))
+
+
+def _strip_name(hop: HopResult) -> str:
+    return f"({hop.ttl})" if hop.is_silent else str(hop.ttl)
+
+
+def _places(way: Way) -> list[Place]:
+    loss = [] if way.loss is None or not way.loss.is_located else [way.loss]
+    return [*way.queues, *loss]
+
+
+def _mark(way: Way, before_ttl: int) -> str:
+    """Return the link before a hop as it is drawn."""
+    queue = next((each for each in way.queues if each.before_ttl == before_ttl), None)
+    if queue is not None:
+        return f"{_QUEUE} {rise(queue.rise_ns)} {_QUEUE}"
+    loss = way.loss
+    if loss is not None and loss.is_located and loss.before_ttl == before_ttl:
+        return f"{_LOSS} {numbers.percent(loss.lost_percent)} {_LOSS}"
+    return _LINK
+
+
+def way_table(way: Way) -> Table:
+    """Return the hops of a direction: a row for each, from its sender on."""
+    return Table(_COLUMNS, [_row(way, hop) for hop in way.hops], way_name(way))
+
+
+def _row(way: Way, hop: HopResult) -> tuple[str, ...]:
+    name = _SENDERS[way.direction].other.label if hop.is_end else str(hop.ttl)
+    has_queue = any(queue.before_ttl == hop.ttl for queue in way.queues)
+    risen = rise(hop.rise_ns)
+    return (
+        name,
+        ", ".join([*hop.routers, *([] if hop.name is None else [numbers.sanitize(hop.name)])]) or numbers.UNKNOWN,
+        numbers.latency(hop.idle_ns),
+        numbers.latency(hop.loaded_ns),
+        Strong(risen) if has_queue else risen,
+        numbers.UNKNOWN if hop.lost_percent is None else numbers.percent(hop.lost_percent),
+        "; ".join(_notes(way, hop)),
+    )
+
+
+def _notes(way: Way, hop: HopResult) -> Iterator[str]:
+    if any(queue.before_ttl == hop.ttl for queue in way.queues):
+        yield f"{_QUEUE} queue before it"
+    if way.loss is not None and way.loss.is_located and way.loss.before_ttl == hop.ttl:
+        yield f"{_LOSS} loss before it"
+    if _ANSWERS[hop.answers]:
+        yield _ANSWERS[hop.answers]
+    if hop.mtu_bytes is not None:
+        yield f"MTU {hop.mtu_bytes} behind it"
+
+
+def path_sentences(path: PathResult) -> list[str]:
+    """Return what was found, in a sentence each: queues, losses, MTUs, and hops whose answers mislead."""
+    sentences = [sentence for way in path.ways for sentence in _way_sentences(way)]
+    if not any(way.queues for way in path.ways):
+        sentences.insert(0, "No hop has a queue that delays other traffic under load.")
+    return sentences
+
+
+def _way_sentences(way: Way) -> Iterator[str]:
+    for number, queue in enumerate(way.queues):
+        yield _queue_sentence(way, queue, "The" if number == 0 else "Another")
+    if way.loss is not None:
+        lost = f"{numbers.percent(way.loss.lost_percent)} of the probes are lost {_WAYS[way.direction]}"
+        if way.loss.is_located:
+            yield f"The loss is {_place_text(way, way.loss)}: {lost}."
+        else:
+            yield f"{lost[0].upper()}{lost[1:]}; the routers answer too seldom to tell where."
+    for report in way.mtus:
+        yield f"Behind {report.router}, {_WAYS[way.direction]}, the MTU is {report.mtu_bytes} bytes."
+    if slow := [str(hop.ttl) for hop in way.hops if hop.answers == "slow"]:
+        hops = f"Hop {slow[0]} answers" if len(slow) == 1 else f"Hops {', '.join(slow)} answer"
+        counted = _COUNTED[way.direction]
+        yield f"{hops} late{counted}, but traffic passes in time: a slow control plane, not a queue."
+    if not way.is_reached:
+        other = _SENDERS[way.direction].other.label
+        yield f"No probe came back from the {other} end: nothing is judged {_WAYS[way.direction]}."
+
+
+def _queue_sentence(way: Way, queue: QueuePlace, article: str) -> str:
+    before = way.hop(queue.before_ttl)
+    place = _place_text(way, queue)
+    text = f"{article} queue is {place}, {_WAYS[way.direction]}"
+    if before is None or article != "The":
+        return f"{text}: RTT rises there by another {numbers.latency(queue.rise_ns)} under load."
+    rises = f"from {numbers.latency(before.idle_ns)} to {numbers.latency(before.loaded_ns)}"
+    return f"{text}: RTT rises there {rises} under load."
+
+
+def _place_text(way: Way, place: Place) -> str:
+    """Return a place in words: `before hop 3 (10.0.2.1)`, with the silent hops in between."""
+    before = way.hop(place.before_ttl)
+    if before is None:
+        return "at an unknown hop"
+    counted = _COUNTED[way.direction]
+    if before.is_end:
+        name = f"before the {_SENDERS[way.direction].other.label} end"
+        if place.after_ttl == 0 and place.before_ttl == 1:
+            return f"on the link between the ends or in the {_SENDERS[way.direction].label} host"
+    else:
+        name = f"before hop {before.ttl}{counted} ({_router(before)})"
+    silent = [str(ttl) for ttl in range(place.after_ttl + 1, place.before_ttl)]
+    if silent:
+        hops = f"hop {silent[0]} does" if len(silent) == 1 else f"hops {' and '.join(silent)} do"
+        name += f" and behind {_after_text(way, place.after_ttl)} ({hops} not tell)"
+    return name
+
+
+def _after_text(way: Way, ttl: int) -> str:
+    return f"hop {ttl}" if ttl else f"the {_SENDERS[way.direction].label} host"
+
+
+def _router(hop: HopResult) -> str:
+    if hop.name is None:
+        return hop.routers[0] if hop.routers else "silent"
+    return f"{numbers.sanitize(hop.name)}, {hop.routers[0]}"
