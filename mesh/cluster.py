@@ -21,6 +21,7 @@ from ..engine.model.errors import (
     ExtraMissing,
     LinkgaugeError,
     PlanError,
+    TooFewHosts,
     explain_extra,
     explain_os_error,
     make_printable,
@@ -50,14 +51,6 @@ _log = logging.getLogger(__name__)
 
 class HostFault(Exception):
     """A call of a host's worker has no result. The text is for the user."""
-
-
-class TooFewHosts(ClusterError):
-    """Fewer than two hosts can be used: which can, and why the others cannot."""
-
-    def __init__(self, text: str, found: Sequence[Host], lost: Sequence[HostLost]) -> None:
-        super().__init__(text)
-        self.found, self.lost = tuple(found), tuple(lost)
 
 
 class HostGone(HostFault):

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from ..engine.host.event_loop import await_shielded
 from ..engine.model.directions import Direction
-from ..engine.model.errors import ClusterError, LinkgaugeError
+from ..engine.model.errors import ClusterError, LinkgaugeError, TooFewHosts
 from ..engine.model.events import Event
 from ..engine.model.host_info import NicInfo
 from ..engine.model.plan import SECOND_NS
 from .cell_result import read_cell
-from .cluster import Cluster, HostFault, TooFewHosts, no_worker
+from .cluster import Cluster, HostFault, no_worker
 from .events import (
     CellBegan,
     CellEnded,

@@ -36,6 +36,7 @@ from decoders import BrokenPromise, Decoder, shared_folder
 from decoders_of_files import FILE_DECODERS
 from decoders_of_iperf3 import IPERF3_DECODERS
 from decoders_of_wire import WIRE_DECODERS
+from linkgauge.engine.model.counters.path_trace import HopTrace, MtuReport, PathTrace
 from linkgauge.engine.model.counters.samples import CoreTimes, LatencyCounts, Sample, SessionSample
 from linkgauge.engine.model.counters.session_counters import SocketInfo
 from linkgauge.engine.model.directions import Direction, End
@@ -66,6 +67,7 @@ from linkgauge.engine.protocol.messages import (
     SessionOpened,
     Start,
     Stop,
+    Traced,
     Welcome,
 )
 from linkgauge.engine.protocol.preamble import (
@@ -84,6 +86,8 @@ _SESSION: Final = SessionSample(Direction.IN, 1, 2_000, 0, 200, 14_480, 1_448, 1
 _SAMPLE: Final = Sample(
     End.FAR, 0, 9, 9, (_SESSION,), (CoreTimes(1, 1, 1, 1, 1),) * 2, 5, (LatencyCounts(Direction.IN, (3,), (2,)),)
 )
+_HOP: Final = HopTrace(("192.0.2.1",), (4, 4), (4, 0), (180_000, None))
+_TRACE: Final = PathTrace(End.FAR, 1, 400_000_000, (_HOP, _HOP), True, (4, 4), (MtuReport("192.0.2.1", 1_400),))
 _GRANTED: Final = SocketInfo(End.FAR, Direction.OUT, 1, "cubic", None, 1_448, True, True, True)
 
 SAYINGS: Final[dict[End, tuple[Message, ...]]] = {
@@ -110,6 +114,7 @@ SAYINGS: Final[dict[End, tuple[Message, ...]]] = {
             Challenge("ef" * 32),
             SessionClosed(Direction.OUT, 1, 0, "closed"),
             Notice("a word"),
+            Traced(_TRACE),
             Finish(_END),
             Ping(1),
             Pong(2),

@@ -34,6 +34,7 @@ LinkgaugeError
 ├── LabError                 a lab could not be built
 │   └── LabUnavailable       this machine or user cannot have labs at all
 ├── ClusterError             the hosts of a mesh cannot be used
+│   └── TooFewHosts          fewer than two of them can
 ├── ExtraMissing             a package that is installed only on demand is missing
 ├── RunLogError              the run log cannot be used
 │   ├── RunLogFull           its disk is full
@@ -50,7 +51,7 @@ import errno
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
@@ -386,6 +387,14 @@ class LabUnavailable(LabError):
 
 class ClusterError(LinkgaugeError):
     """The hosts of a mesh cannot be used: no scheduler answers, or its workers are not as a mesh needs them."""
+
+
+class TooFewHosts(ClusterError):
+    """Fewer than two hosts of a mesh can be used: which can (Host), and why the others cannot (HostLost)."""
+
+    def __init__(self, text: str, found: Iterable[Any], lost: Iterable[Any]) -> None:
+        super().__init__(text)
+        self.found, self.lost = tuple(found), tuple(lost)
 
 
 class ExtraMissing(LinkgaugeError):

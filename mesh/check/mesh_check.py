@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from ...engine.model.directions import Direction
-from ...engine.model.errors import make_printable
+from ...engine.model.errors import TooFewHosts, make_printable
 from ...engine.model.plan import SECOND_NS, Plan, Settings
 from ..cell_result import read_cell
-from ..cluster import Cluster, HostFailed, HostFault, TooFewHosts, connect_cluster
+from ..cluster import Cluster, HostFailed, HostFault, connect_cluster
 from ..events import CellFailure, FailureCode, HostLost
 from ..host_supervisor import HostSupervisor, describe_fault, together
 from ..over_ssh.ssh_cluster import start_ssh_cluster

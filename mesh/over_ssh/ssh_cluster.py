@@ -14,8 +14,8 @@ from ipaddress import ip_address
 from typing import Any, Final, TypeVar, cast
 
 from ...engine.host.event_loop import await_shielded
-from ...engine.model.errors import ClusterError, PeerError, PeerUnreachable, PlanError, make_printable
-from ..cluster import WORKER_OPTIONS, Cluster, TooFewHosts, connect_cluster, import_dask, open_client
+from ...engine.model.errors import ClusterError, PeerError, PeerUnreachable, PlanError, TooFewHosts, make_printable
+from ..cluster import WORKER_OPTIONS, Cluster, connect_cluster, import_dask, open_client
 from ..events import CellFailure, FailureCode, HostLost
 from ..host_supervisor import together
 from ..plan import MIN_HOSTS, Host
