@@ -6,6 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -24,16 +25,15 @@ def iperf3_port() -> Iterator[int]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = subprocess.Popen([IPERF3, "-s", "-B", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL)
+    command = [IPERF3, "-c", "127.0.0.1", "-p", str(port), "-t", "60", "-b", "20M"]
     deadline = time.monotonic() + DEADLINE_S
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
+    while True:  # a client that comes before the server listens ends at once
+        client = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with suppress(subprocess.TimeoutExpired):
+            client.wait(0.5)
+        if client.returncode is None:
             break
-        except OSError:
-            assert time.monotonic() < deadline
-    client = subprocess.Popen(
-        [IPERF3, "-c", "127.0.0.1", "-p", str(port), "-t", "60", "-b", "20M"], stdout=subprocess.DEVNULL
-    )
+        assert time.monotonic() < deadline
     yield port
     for process in (client, server):
         process.kill()
