@@ -29,7 +29,7 @@ ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
 	@$(BIN)/python -m compileall -q -j 0 $(SOURCES)
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal $(or $(EVERY),--assert=plain) -m "not alone" || \
+	$(BIN)/python -m pytest -q -n 4 --dist worksteal $(or $(EVERY),--assert=plain) -m "not alone" || \
 	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m "not alone"
 	alone=$$(grep -rlE "mark\.alone" tests --include="test_*.py"); \
 	  $(BIN)/python -m pytest -q $(or $(EVERY),-n 2 --dist loadfile) -m alone $$alone || \
