@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import socket
 import threading
 from collections.abc import MutableMapping
@@ -20,6 +21,7 @@ _DOCUMENTATION: Final = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8
 _RESOLVE_DEADLINE_S: Final = 1.0
 _IPV6_PARTS: Final = 4
 _PORT_TRIES: Final = 8
+_ZONE: Final = re.compile(r"%[^\]]+")  # up to the end of the host (engine/model/ip_address)
 CLIENT_INTERFACE: Final = "INTERFACE"
 """In place of the client's interface in a command for another host, if the address is link-local."""
 _FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
@@ -95,10 +97,9 @@ def reachable_hosts(listener: socket.socket) -> list[str]:
     return reachable or _link_local_hosts(families) or [name]
 
 
-def spell_for_client(host: str) -> str:
-    """Return a host of `reachable_hosts` for another host, whose own interface leads to a link-local address."""
-    address, percent, _interface = host.partition("%")
-    return f"{address}%{CLIENT_INTERFACE}" if percent else host
+def spell_for_client(peer: str) -> str:
+    """Return a host, with a port or without, for another host: its own interface leads to a link-local one."""
+    return _ZONE.sub(f"%{CLIENT_INTERFACE}", peer)
 
 
 def _link_local_hosts(families: tuple[socket.AddressFamily, ...]) -> list[str]:

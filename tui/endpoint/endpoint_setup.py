@@ -155,24 +155,26 @@ class EndpointSetup:
         return Announcement(name, port, wants_key=has_key, wants_tls=has_tls, iperf3_port=iperf3_port)
 
     def find_peers(self) -> list[str]:
-        """Return the addresses by which other hosts may reach the endpoint, with its port, the best one first."""
+        """Return the addresses by which other hosts may reach the endpoint, with its port, the best one first.
+
+        It asks the resolver for this host's name, for up to a second.
+        """
         port = self.listener.getsockname()[1]
         return [str(Peer(host, port)) for host in reachable_hosts(self.listener)]
 
-    @property
-    def client_peer(self) -> str:
-        """The endpoint's best address as a client writes it."""
-        port = self.listener.getsockname()[1]
-        return str(Peer(spell_for_client(reachable_hosts(self.listener)[0]), port)).removesuffix(f":{DEFAULT_PORT}")
-
-    def near_command(self) -> str:
-        """Return the command to paste at the near end, with the key if it is new."""
+    def near_command(self, peer: str) -> str:
+        """Return the command to paste at the near end, with the key if it is new; `peer` is of `find_peers`."""
         key = [] if self.new_key is None else [f"{KEY_VARIABLE}={self.new_key.reveal()}"]
-        return shell_command(*key, "linkgauge", "check", self.client_peer, *self.tls_option.split())
+        return shell_command(*key, "linkgauge", "check", _shortest(peer), *self.tls_option.split())
 
-    def near_command_with_file(self) -> str:
+    def near_command_with_file(self, peer: str) -> str:
         """Return the command for the near end. The user must copy the file with the key there."""
-        return shell_command("linkgauge", "check", self.client_peer, "--key-file", "FILE", *self.tls_option.split())
+        return shell_command("linkgauge", "check", _shortest(peer), "--key-file", "FILE", *self.tls_option.split())
+
+
+def _shortest(peer: str) -> str:
+    """Return the endpoint's address as a client may write it, without the usual port."""
+    return spell_for_client(peer).removesuffix(f":{DEFAULT_PORT}")
 
 
 def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:

@@ -70,11 +70,12 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
         which = "the one" if len(setup.keys) == 1 else "one of those"
         access_policy = f"key required: {which} in {setup.key_file or KEY_VARIABLE}"
         hint = "it needs the key there: LINKGAUGE_KEY, --key-file or the keys file"
+    peers = setup.find_peers()
     return EndpointInfo(
         hostname=socket.gethostname(),
-        address=", ".join(setup.find_peers()),
+        address=", ".join(peers),
         access_policy=access_policy,
-        command=setup.near_command(),
+        command=setup.near_command(peers[0]),
         tls=None if setup.certificate is None else format_fingerprint(setup.certificate.fingerprint),
         hint=hint,
         can_reload=any((config.limits.file, setup.key_file, config.tls, setup.iperf3 and setup.iperf3.users)),

@@ -95,4 +95,5 @@ def test_a_clients_address_has_its_own_notation_and_its_interface() -> None:
 def test_a_link_local_address_is_written_with_the_interface_of_the_host_that_uses_it() -> None:
     """The name of this host's interface would lead nowhere there."""
     assert spell_for_client("fe80::1%eth0") == "fe80::1%INTERFACE"
+    assert spell_for_client("[fe80::1%eth0]:5821") == "[fe80::1%INTERFACE]:5821"
     assert [spell_for_client(host) for host in ("db-01", "192.0.2.1")] == ["db-01", "192.0.2.1"]

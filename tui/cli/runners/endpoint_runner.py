@@ -180,7 +180,8 @@ def _announce(
 
 
 def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str | None) -> None:
-    emit_line(f"listening on {', '.join(setup.find_peers())}")
+    peers = setup.find_peers()
+    emit_line(f"listening on {', '.join(peers)}")
     if setup.iperf3 is not None:
         emit_line(f"iperf3 clients {setup.iperf3.access}, on port {setup.iperf3.port}:")
         emit_line(f"  {setup.iperf3.client_command}")
@@ -190,10 +191,10 @@ def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str
         emit_line(f"control connections use TLS; clients need:{setup.tls_option}")
     if key_file is not None:
         emit_line(f"New key, in {key_file}, which only you can read. With a copy of it, on the other host:")
-        emit_line(f"  {setup.near_command_with_file()}")
+        emit_line(f"  {setup.near_command_with_file(peers[0])}")
     elif setup.new_key is not None:
-        emit_line(f"New key, shown only once. On the other host:\n  {setup.near_command()}")
-    if CLIENT_INTERFACE in setup.client_peer:
+        emit_line(f"New key, shown only once. On the other host:\n  {setup.near_command(peers[0])}")
+    if "%" in peers[0]:
         emit_line(f"  {CLIENT_INTERFACE} is the other host's interface on this link: the address is link-local")
 
 
