@@ -76,10 +76,10 @@ class Judgement:
 class Circumstances:
     """What is known beside the evidence: the remote host, the newest reading, and the interface's traffic.
 
-    `stalled` bytes wait in the socket, and none moved for some time. `disorder` is that of
-    the last seconds: packets change their order on the way, or answers are late. With `is_idle` nothing
-    moved in these seconds, with `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the
-    rate of all traffic of the interface in this direction. `thread_load` is that of the busiest thread of the
+    `stalled` bytes wait in the socket, and none moved for some time. `disorder` counts the segments of the last
+    seconds that were sent again needlessly, or overtook others. With `is_idle` nothing moved in these seconds, with
+    `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the rate of all traffic of the
+    interface in this direction. `thread_load` is that of the busiest thread of the
     `program` in the last interval; None is unknown.
     """
 

@@ -6,7 +6,7 @@ never joined.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -34,22 +34,27 @@ class Movement(NamedTuple):
 
 
 @dataclass(slots=True)
-class TableChange:
-    """The changes since the last dump.
+class _Counts:
+    """Payload that moved, and connections that ended: `short_lived` ones of them began after the last dump."""
 
-    `moved` sockets moved payload, `waiting` ones moved none and have bytes in a queue, `idle` has some of the
-    others. `ended` counts the connections that ended, `short_lived` those of them that began after the last dump,
-    and `short_lived_bytes` their payload.
-    """
-
-    moved: list[Movement] = field(default_factory=list[Movement])
-    waiting: list[SocketMessage] = field(default_factory=list[SocketMessage])
-    idle: list[SocketMessage] = field(default_factory=list[SocketMessage])
     ended: int = 0
     short_lived: int = 0
     short_lived_bytes: int = 0
     out_bytes: int = 0
     in_bytes: int = 0
+
+
+@dataclass(slots=True)
+class TableChange(_Counts):
+    """The changes since the last dump.
+
+    `moved` sockets moved payload, `waiting` ones moved none and have bytes in a queue, `idle` has some of the
+    others.
+    """
+
+    moved: list[Movement] = field(default_factory=list[Movement])
+    waiting: list[SocketMessage] = field(default_factory=list[SocketMessage])
+    idle: list[SocketMessage] = field(default_factory=list[SocketMessage])
 
     def add(self, movement: Movement) -> None:
         """Add a socket that moved payload."""
@@ -59,24 +64,16 @@ class TableChange:
 
 
 @dataclass(slots=True)
-class IntervalCounts:
+class IntervalCounts(_Counts):
     """The sums of the changes of an interval, which may have several dumps."""
 
     moving: set[bytes] = field(default_factory=set[bytes])
-    ended: int = 0
-    short_lived: int = 0
-    short_lived_bytes: int = 0
-    out_bytes: int = 0
-    in_bytes: int = 0
 
     def add(self, change: TableChange) -> None:
         """Add the changes of a dump."""
         self.moving.update(each.message.id for each in change.moved)
-        self.ended += change.ended
-        self.short_lived += change.short_lived
-        self.short_lived_bytes += change.short_lived_bytes
-        self.out_bytes += change.out_bytes
-        self.in_bytes += change.in_bytes
+        for each in fields(_Counts):
+            setattr(self, each.name, getattr(self, each.name) + getattr(change, each.name))
 
 
 class SocketTable:
