@@ -68,9 +68,10 @@ class EventCounts:
 class EventLog:
     """Passes entries on. Of a remote end's entries it only counts those that repeat or are too many.
 
-    A network that counts as one client has `MAX_LINES` lines a minute. Its first rejection for a reason is logged
-    at once, and a line a minute has the number of the others. Rejections beyond `MAX_SOURCES` addresses and reasons
-    in a minute are counted together, and so are lines beyond `MAX_NETWORKS`. The debug log has each.
+    A network that counts as one client has `MAX_LINES` lines a minute. The line of a run's beginning takes the room
+    of its end too, so that no run seems to go on. The first rejection for a reason is logged at once, and a line a
+    minute has the number of the others. Rejections beyond `MAX_SOURCES` addresses and reasons in a minute
+    are counted together, and so are lines beyond `MAX_NETWORKS`. The debug log has each.
     """
 
     def __init__(self, sink: LogSink, interval_s: float = SUMMARY_INTERVAL_S) -> None:
@@ -80,6 +81,7 @@ class EventLog:
         # The repetitions of each logged rejection, by event, client and text.
         self._repeated: dict[tuple[str, str, str], int] = {}
         self._lines: Counter[str] = Counter()  # of each network since the last summary
+        self._ends: Counter[str] = Counter()  # of each client: lines that are kept for the ends of its runs
         self._left_out: Counter[str] = Counter()
         self._others: Counter[str] = Counter()
         self._since = 0.0
@@ -114,19 +116,25 @@ class EventLog:
             self._repeated[source] += 1
         elif is_rejection and len(self._repeated) >= MAX_SOURCES:
             self._others[entry.event] += 1
-        elif self._has_room(client_network(client)):
+        elif entry.event == "run_ended" and self._ends[client]:
+            self._ends[client] -= 1
+            self._ends += Counter()  # drops the clients without a run
+            self._sink(entry)
+        elif self._has_room(client_network(client), 2 if entry.event == "run_began" else 1):
             if is_rejection:
                 self._repeated[source] = 0
+            elif entry.event == "run_began":
+                self._ends[client] += 1
             self._sink(entry)
 
-    def _has_room(self, network: str) -> bool:
-        """Return whether a network has a line left, and take it; otherwise count the line as left out."""
+    def _has_room(self, network: str, lines: int) -> bool:
+        """Return whether a network has lines left, and take them; otherwise count one line as left out."""
         if network not in self._lines and len(self._lines) >= MAX_NETWORKS:
             self._others[_LINE] += 1
-        elif self._lines[network] >= MAX_LINES:
+        elif self._lines[network] + lines > MAX_LINES:
             self._left_out[network] += 1
         else:
-            self._lines[network] += 1
+            self._lines[network] += lines
             return True
         return False
 

@@ -84,6 +84,25 @@ async def test_an_address_has_a_budget_of_lines_whatever_they_say() -> None:
     log.close()
 
 
+async def test_the_end_of_a_run_that_was_seen_to_begin_is_logged_whatever_else_the_client_causes() -> None:
+    """It has kept its line. A run whose beginning was left out is left out whole."""
+    lines: list[str] = []
+    log = EventLog(lines.append, NEVER_S)
+    client = "192.0.2.7"
+    log.log_entry(LogEntry("run_began", "started: udp", client=client))
+    for number in range(2 * MAX_LINES):
+        log.log_entry(LogEntry("client", f"connected: {number}", client=client))
+    log.log_entry(LogEntry("run_began", "started: rr", client=client))
+    for _ in range(2):
+        log.log_entry(LogEntry("run_ended", "finished", client=client, reason="completed"))
+    assert [line for line in lines if "connected" not in line] == [
+        f"{client}: started: udp",
+        f"{client}: finished",
+    ]
+    assert len(lines) == MAX_LINES
+    log.close()
+
+
 async def test_what_was_left_out_is_counted_and_the_next_minute_has_a_budget_again() -> None:
     """By address, and together beyond as many addresses as fit into memory."""
     lines: list[str] = []
