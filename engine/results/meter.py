@@ -13,7 +13,7 @@ from ..model.counters.path_trace import PathTrace
 from ..model.directions import Direction, End, sender_of
 from ..model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned
 from ..model.expected_rate import Expectation
-from ..model.plan import SECOND_NS, Plan, Settings
+from ..model.plan import SECOND_NS, Dialect, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.workload import Workload
 from .confidence import Estimate
@@ -230,6 +230,7 @@ class Meter:
             probe=self.probe.summary,
             overhead=None if self.started is None else packet_overhead(self.started),
             unseen_end=None if self.started is None else self.started.unseen_end,
+            dialect=Dialect.LINKGAUGE if self.started is None else self.started.dialect,
             responsiveness=self.responsiveness,
             path=self.path,
             unknown_ns=self._unknown_ns,

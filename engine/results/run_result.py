@@ -14,7 +14,7 @@ from ..model.directions import Direction
 from ..model.events import Started
 from ..model.expected_rate import Expectation
 from ..model.host_info import HostInfo
-from ..model.plan import Dialect, Plan, Settings
+from ..model.plan import Plan, Settings
 from ..model.run_end import Reason
 from ..model.workload import Workload
 from .figure_codec import DOCUMENT_VERSION, decode, exact, figure, figures_of, mbit, ms, part, seconds, us
@@ -208,7 +208,7 @@ class FindingFigures:
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """A host; an iperf3 does not describe its own."""
+    """A host; an iperf3 and a browser do not describe their own."""
 
     hostname: str | None = figure()
     system: str | None = figure()
@@ -236,7 +236,7 @@ class SubjectFigures:
 
 
 def _host(host: HostInfo) -> HostFigures:
-    unknown = {"system": None, "cores": None} if host.is_iperf3 else {}
+    unknown = {"system": None, "cores": None} if host.is_unseen else {}
     return figures_of(HostFigures, host, **unknown)
 
 
@@ -318,7 +318,7 @@ class RunResult:
             cls,
             summary,
             schema=DOCUMENT_VERSION,
-            dialect=(Dialect.LINKGAUGE if summary.unseen_end is None else Dialect.IPERF3).value,
+            dialect=summary.dialect.value,
             plan=PlanFigures.of(plan, periods[0].warmup_ns if periods else None),
             expected=expected_figures(expected),
             measured=measured_figures(summary.measured, expected, summary.overhead),

@@ -103,11 +103,11 @@ def _hostname(host: HostInfo) -> str:
 
 
 def _system_and_cores(host: HostInfo | None) -> str:
-    return "" if host is None or host.is_iperf3 else f" {numbers.sanitize(host.system)},{_cores(host)}"
+    return "" if host is None or host.is_unseen else f" {numbers.sanitize(host.system)},{_cores(host)}"
 
 
 def _cores(host: HostInfo | None) -> str:
-    return "" if host is None or host.is_iperf3 else f" {numbers.quantity(host.cores, 'core')}"
+    return "" if host is None or host.is_unseen else f" {numbers.quantity(host.cores, 'core')}"
 
 
 def _state(view: CockpitSnapshot) -> Content:

@@ -149,7 +149,7 @@ def _notes(summary: Summary) -> Padding:
         grid.add_row("tcp", tcp_text(summary))
     for text in source_texts(summary):
         grid.add_row("counted", text)
-    if unseen := unseen_text(summary.unseen_end):
+    if unseen := unseen_text(summary.unseen_end, summary.dialect):
         grid.add_row("not seen", unseen)
     transfer = transfer_text(summary)
     if transfer and not summary.plan.has_phases:  # these are of one load

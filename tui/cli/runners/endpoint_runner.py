@@ -26,6 +26,8 @@ from ....engine.host.event_loop import run
 from ....engine.host.shortage import told_in_one_line
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.limits import limit_rules
+from ...endpoint.browser.browser_setup import PLAIN_TEXT
+from ...endpoint.browser.link_code import code_lines
 from ...endpoint.endpoint_log import log_text
 from ...endpoint.endpoint_publication import announced_on_lan
 from ...endpoint.endpoint_setup import (
@@ -135,6 +137,7 @@ async def _serve_clients(
         signals = _SignalReceiver(reload_files)
         with handle_signals(signals.receive):
             _announce(config, endpoint.address, setup, key_file, metrics_url)
+            _announce_page(config, setup)
             announcement = setup.announcement(config.announce)
             async with announced_on_lan(announcement, setup.listener, log, is_bound=config.bind is not None):
                 notify_systemd("READY=1", manager)
@@ -196,6 +199,32 @@ def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str
         emit_line(f"New key, shown only once. On the other host:\n  {setup.near_command(peers[0])}")
     if "%" in peers[0]:
         emit_line(f"  {CLIENT_INTERFACE} is the other host's interface on this link: the address is link-local")
+
+
+def _announce_page(config: EndpointConfig, setup: EndpointSetup) -> None:
+    """Print the links to the page for browsers, and the best one as a QR code on a terminal.
+
+    A link that carries a key is printed only where a key may be.
+    """
+    browser = setup.browser
+    if browser is None:
+        return
+    is_private = not browser.asks_for_key or _has_private_output(as_json=config.as_json)
+    links = browser.links(setup.keys if is_private else None)
+    if config.as_json:
+        emit_json_line({"http": browser.facts(links)})
+        return
+    if not is_private:
+        emit_line(
+            f"page for browsers at {links[0]}, behind the key of its link: linkgauge endpoint key link shows it"
+        )
+        return
+    emit_line(f"page for browsers: {', '.join(links)}")
+    if sys.stdout.isatty():
+        for line in code_lines(links[0]):
+            emit_line(line)
+    if not browser.has_tls:
+        emit_line(PLAIN_TEXT)
 
 
 class _EndpointLog:
