@@ -72,7 +72,7 @@ class HostedRun(BaseFarRun):
         except LinkgaugeError as error:
             end = RunEnd(Reason.FAILED, str(error))
         finally:
-            self.run.cancel_tasks()
+            self.run.release()
         self._is_over = True
         super().end(end.reason, end.detail)
 

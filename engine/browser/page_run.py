@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..control.handshake import HandshakeResult
 from ..model.counters.samples import ProbeSample, Sample
-from ..model.directions import Direction
+from ..model.directions import Direction, End
 from ..model.errors import RemoteProtocolError
 from ..model.events import WarningText
 from ..model.peer import Peer
@@ -20,12 +20,16 @@ from ..model.plan import Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..near.base_run import ExpectationFinder, Run, WorkerSetup, no_expectation
 from ..near.session_set import SessionKey, SessionSet
-from ..workers.ipc import AdoptSession
+from ..workers.ipc import AdoptSession, ConnectionLost, ConnectionOpened
 from ..workers.pool import WorkerPool
+from ..workloads.session import CLOSED_BY_PEER
 from ..workloads.session_handshake import SessionSpec
+from ..workloads.sockets import read_socket_info
+from .metered_session import MeteredSession, meter_socket
 from .page_messages import WAYS
 from .page_probe import PageProbe
 
+_REFRESH_S: Final = 0.05
 SILENCE_NS: Final = 5_000_000_000  # a phone that sleeps answers no ping
 
 
@@ -109,6 +113,8 @@ class PageRun(Run):
         self._sessions = self.sessions
         self.probe = PageProbe(self.pool.counters, self._ping, link.sock)
         self._was_hidden = False
+        self._metered: list[MeteredSession] = []
+        self.begun, self.over = asyncio.Event(), asyncio.Event()
 
     def change_settings(self, settings: Settings) -> None:
         """Leave everything as it is: a page's test keeps its settings."""
@@ -118,6 +124,29 @@ class PageRun(Run):
         if not self._was_hidden:
             self._was_hidden = True
             self._events.warn(WarningText.PAGE_HIDDEN.value)
+
+    def meter(self, direction: Direction, session: int, sock: socket.socket) -> MeteredSession:
+        """Return the session of a claimed connection whose bytes the caller moves, between `begun` and `over`.
+
+        The session closes `sock`, a descriptor of its own.
+        """
+        if not self._metered:
+            self._run_task(self._refresh_metered())
+        metered = meter_socket(sock, self.pool.counters, direction, session)
+        self._metered.append(metered)
+        info = read_socket_info(sock, End.NEAR, direction, session, Mode.COPY, None)
+        self._handle_worker_event(ConnectionOpened(info))
+        return metered
+
+    def lose(self, direction: Direction, session: int) -> None:
+        """Note that such a connection has ended."""
+        self._handle_worker_event(ConnectionLost(direction, session, 0, CLOSED_BY_PEER))
+
+    async def _refresh_metered(self) -> None:
+        while True:
+            await asyncio.sleep(_REFRESH_S)
+            for metered in self._metered:
+                metered.refresh()
 
     async def _ping(self, number: int) -> None:
         await self._link.send("ping", n=number)
@@ -133,12 +162,16 @@ class PageRun(Run):
         flows: list[Any] = [WAYS[flow] for flow in settings.direction.flows]
         await self._link.send("open", flows=flows, sessions=settings.sessions)
 
-    def cancel_tasks(self) -> None:
-        """End what a run has begun that was never driven."""
+    def release(self) -> None:
+        """End what the run has begun, also if it was never driven. Call it before its counters are closed."""
+        self.over.set()
         for task in self._tasks:
             task.cancel()
+        for metered in self._metered:
+            metered.close()
 
     def _listen(self) -> None:
+        self.begun.set()
         self._run_task(self._begin_at_page())
 
     async def _begin_at_page(self) -> None:
@@ -153,6 +186,8 @@ class PageRun(Run):
 
     async def _finish(self, end: RunEnd) -> RunEnd:
         """Take the last sample; the connections end with the workers."""
+        for metered in self._metered:
+            metered.refresh()
         self._stop_sampling()
         self.pool.stop_payload()
         if end.reason is Reason.SESSION_LOST:

@@ -202,7 +202,9 @@ class PageClient:
         turn = await admission.turns.take(admitted, asked)
         stack.callback(turn.end)
         grant = admission.grant(admitted, asked, turn)
-        mode = await choose_mode(plan, endpoint.mode_chooser, is_idle=not admission.has_runs)
+        mode = None  # with TLS this process encrypts the payload, which is copied
+        if not self._context.has_tls:
+            mode = await choose_mode(plan, endpoint.mode_chooser, is_idle=not admission.has_runs)
         ends = await self._describe_ends(admitted)
         spec = self._make_spec(start, ends)
         run = PageRun(

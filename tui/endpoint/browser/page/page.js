@@ -166,7 +166,8 @@ function showResult(result) {
   $("notename").hidden = !notes.length;
   $("result").hidden = false;
   say("Finished.");
-  $("result").focus();
+  $("result").focus({preventScroll: true});
+  $("result").scrollIntoView({block: "start"});
 }
 $("form").addEventListener("submit", event => {
   event.preventDefault();
