@@ -29,7 +29,7 @@ CrrEndpoint = socket.socket | tuple[Any, ...] | None
 
 _ONE_SEGMENT_BYTES: Final = 500
 _WHOLE_BINARY: Final = 0x82  # FIN and opcode 2 (RFC 6455, 5.2)
-_LONG_MESSAGE_BYTES: Final = 1 << 16  # a browser does not accept a length in more bytes than it needs
+_LONG_MESSAGE_BYTES: Final = 4 + (1 << 16)  # a browser does not accept a length in more bytes than it needs
 NOT_ACCEPTED: Final = (
     "the remote host did not accept the data connection; its log may say why, and all connections of a test must "
     "reach the same endpoint"
