@@ -215,9 +215,7 @@ def _announce_page(config: EndpointConfig, setup: EndpointSetup) -> None:
         emit_json_line({"http": browser.facts(links)})
         return
     if not is_private:
-        emit_line(
-            f"page for browsers at {links[0]}, behind the key of its link: linkgauge endpoint key link shows it"
-        )
+        emit_line(f"page for browsers: {links[0]}, behind a key; a start on a terminal shows its whole link")
         return
     emit_line(f"page for browsers: {', '.join(links)}")
     if sys.stdout.isatty():
