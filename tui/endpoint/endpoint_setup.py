@@ -8,7 +8,7 @@ import json
 import os
 import socket
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from ...metrics.publication import Publication, PublishingPlan
 from ..session.credentials import key_from_environment
 from ..session.named_keys import default_key_file, read_named_keys
 from ..session.storage import cache_dir
-from .browser.browser_setup import BrowserConfig, BrowserSetup, prepare_browser, serve_browsers
+from .browser.browser_setup import BrowserConfig, BrowserSetup, prepare_browser
 from .endpoint_publication import check_announcement, publish_endpoint
 from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users, serve_iperf3
 
@@ -249,11 +249,20 @@ async def open_endpoint(
     async with (
         endpoint,
         serve_iperf3(setup.iperf3, endpoint, gives_json=config.as_json),
-        serve_browsers(setup.browser, endpoint),
+        _serve_browsers(setup.browser, endpoint),
         publish_endpoint(config.metrics, endpoint, log) as opened,
     ):
         publication = opened
         yield endpoint, None if opened is None else opened.url
+
+
+def _serve_browsers(setup: BrowserSetup | None, endpoint: Endpoint) -> AbstractAsyncContextManager[object]:
+    """Serve the page while the block lasts, unless `setup` is None."""
+    if setup is None:
+        return nullcontext()
+    from .browser.browser_service import open_service  # here: endpoints without it do not need aiohttp
+
+    return open_service(setup, endpoint)
 
 
 def reload(config: EndpointConfig, setup: EndpointSetup, endpoint: Endpoint, log: LogSink) -> None:

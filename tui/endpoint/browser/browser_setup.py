@@ -2,11 +2,9 @@
 
 import socket
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from ....engine.far.endpoint import Endpoint
 from ....engine.far.listener import listen, reachable_hosts
 from ....engine.model.ip_address import is_loopback_address
 from ....engine.model.shared_key import SharedKey
@@ -76,12 +74,3 @@ def prepare_browser(config: BrowserConfig, bind: str | None, *, is_open: bool, h
     """
     listener = listen(config.host or bind, config.port, option="--http")
     return BrowserSetup(listener, is_open, has_tls)
-
-
-def serve_browsers(setup: BrowserSetup | None, endpoint: Endpoint) -> AbstractAsyncContextManager[object]:
-    """Serve the page while the block lasts, unless `setup` is None."""
-    if setup is None:
-        return nullcontext()
-    from .browser_service import open_service  # here: endpoints without it do not need aiohttp
-
-    return open_service(setup, endpoint)
