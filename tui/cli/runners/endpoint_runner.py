@@ -26,7 +26,7 @@ from ....engine.host.event_loop import run
 from ....engine.host.shortage import told_in_one_line
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.limits import limit_rules
-from ...endpoint.browser.browser_setup import PLAIN_TEXT
+from ...endpoint.browser.browser_setup import PLAIN_TEXT, BrowserSetup
 from ...endpoint.browser.link_code import code_lines
 from ...endpoint.endpoint_log import log_text
 from ...endpoint.endpoint_publication import announced_on_lan
@@ -56,7 +56,9 @@ from ..service_log import Priority, ServiceLog
 from ..termination import handle_signals
 
 _PRIORITIES: Final = {
-    **dict.fromkeys(("not_accepted", "not_reloaded", "no_udp", "open", "left_out"), Priority.WARNING),
+    **dict.fromkeys(
+        ("not_accepted", "not_reloaded", "not_recorded", "no_udp", "open", "left_out"), Priority.WARNING
+    ),
     **dict.fromkeys(("dropped", "refused", "udp_dropped", "metrics"), Priority.NOTICE),
 }
 
@@ -137,7 +139,6 @@ async def _serve_clients(
         signals = _SignalReceiver(reload_files)
         with handle_signals(signals.receive):
             _announce(config, endpoint.address, setup, key_file, metrics_url)
-            _announce_page(config, setup)
             announcement = setup.announcement(config.announce)
             async with announced_on_lan(announcement, setup.listener, log, is_bound=config.bind is not None):
                 notify_systemd("READY=1", manager)
@@ -176,10 +177,14 @@ def _announce(
             facts["iperf3"] = setup.iperf3.facts()
         if metrics_url is not None:
             facts["metrics"] = metrics_url
+        if setup.browser is not None:
+            facts["http"] = setup.browser.facts(_links(config, setup))
         key = {} if setup.new_key is None else {"key": setup.new_key.reveal()}
         emit_json_line({"listening": facts, **(key if key_file is None else {"key_file": str(key_file)})})
         return
     _print_address(setup, key_file, metrics_url)
+    if setup.browser is not None:
+        _print_page(config, setup, setup.browser)
 
 
 def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str | None) -> None:
@@ -201,20 +206,19 @@ def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str
         emit_line(f"  {CLIENT_INTERFACE} is the other host's interface on this link: the address is link-local")
 
 
-def _announce_page(config: EndpointConfig, setup: EndpointSetup) -> None:
-    """Print the links to the page for browsers, and the best one as a QR code on a terminal.
-
-    A link that carries a key is printed only where a key may be.
-    """
+def _links(config: EndpointConfig, setup: EndpointSetup) -> list[str]:
+    """Return the links to the page for browsers, with a key only if it may be printed; none without the page."""
     browser = setup.browser
     if browser is None:
-        return
+        return []
     is_private = not browser.asks_for_key or _has_private_output(as_json=config.as_json)
-    links = browser.links(setup.keys if is_private else None)
-    if config.as_json:
-        emit_json_line({"http": browser.facts(links)})
-        return
-    if not is_private:
+    return browser.links(setup.keys if is_private else None)
+
+
+def _print_page(config: EndpointConfig, setup: EndpointSetup, browser: BrowserSetup) -> None:
+    """Print the links to the page for browsers, and the best one as a QR code on a terminal."""
+    links = _links(config, setup)
+    if browser.asks_for_key and not _has_private_output(as_json=config.as_json):
         emit_line(f"page for browsers: {links[0]}, behind a key; a start on a terminal shows its whole link")
         return
     emit_line(f"page for browsers: {', '.join(links)}")

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
+from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.status import LogSink, discard_log
 from linkgauge.engine.model.limits import Limits
@@ -98,13 +99,20 @@ def _origin_of(base: str) -> str:
 
 @asynccontextmanager
 async def serving(
-    log: LogSink = discard_log, *, keys: list[SharedKey] | None = None, limits: Limits | None = None
+    log: LogSink = discard_log,
+    *,
+    keys: list[SharedKey] | None = None,
+    limits: Limits | None = None,
+    certificate: Certificate | None = None,
 ) -> AsyncGenerator[tuple[str, Endpoint]]:
     """Serve an endpoint with its page on loopback; yield the page's address, and the endpoint."""
     listener = socket.create_server(("127.0.0.1", 0))
-    address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    setup = _KeyedSetup(listener, is_open=False, has_tls=False) if keys else BrowserSetup(listener, True, False)
-    endpoint = Endpoint(socket.create_server(("127.0.0.1", 0)), log, keys=keys, limits=limits)
+    has_tls = certificate is not None
+    address = f"http{'s' if has_tls else ''}://127.0.0.1:{listener.getsockname()[1]}/"
+    kind = _KeyedSetup if keys else BrowserSetup
+    setup = kind(listener, is_open=not keys, has_tls=has_tls)
+    own = socket.create_server(("127.0.0.1", 0))
+    endpoint = Endpoint(own, log, keys=keys, limits=limits, certificate=certificate)
     async with endpoint, open_service(setup, endpoint):
         yield address, endpoint
 

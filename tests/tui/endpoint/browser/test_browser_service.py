@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is not installed")
 
+from linkgauge.engine.control.tls import Certificate  # noqa: E402
 from linkgauge.engine.far.status import LogEntry  # noqa: E402
 from linkgauge.engine.model.limits import Limits  # noqa: E402
 from linkgauge.engine.model.shared_key import SharedKey  # noqa: E402
 from linkgauge.tui.session.storage import open_run_list  # noqa: E402
 
+from ....engine.certificates import CertificateFiles  # noqa: E402
 from .scripted_page import open_page, serving  # noqa: E402
 
 DEADLINE_S = 40.0
@@ -319,3 +322,34 @@ async def test_slow_and_huge_requests_do_not_disturb_a_test() -> None:
                 writer.close()
         assert result["rates"]
         assert endpoint.get_status().totals.clients == 1
+
+
+@pytest.mark.parametrize("direction", ["down", pytest.param("both", marks=pytest.mark.every("page over tls"))])
+@pytest.mark.loop("uvloop")
+async def test_over_tls_a_test_is_measured_as_without(direction: str, tmp_path: Path) -> None:
+    """This process has the keys, so it moves the bytes; the next test of the page works as well."""
+    files = CertificateFiles(tmp_path, trustme.CA())
+    certificate = Certificate.load(files.cert, files.key)
+    async with serving(certificate=certificate) as (base, endpoint), open_page(base) as page:
+        for _ in range(2):
+            await page.start(direction, sessions=2)
+            result = await page.read_until("result", "refused")
+            assert result["rates"], result
+            await until(has_no_client(endpoint))
+        assert endpoint.get_status().totals.runs == {"completed": 2}
+        assert not any("sendfile" in note for note in result["notes"])
+
+
+@pytest.mark.every("twenty pages")
+@pytest.mark.loop("uvloop")
+async def test_twenty_pages_test_at_once() -> None:
+    """Each has its own workers, its own run and its own result."""
+    limits = Limits(clients=40, clients_per_address=40)
+    async with serving(limits=limits) as (base, endpoint), contextlib.AsyncExitStack() as stack:
+        pages = [await stack.enter_async_context(open_page(base)) for _ in range(20)]
+        for page in pages:
+            await page.start(sessions=1)
+        results = await asyncio.gather(*(page.read_until("result", "refused") for page in pages))
+        assert [result["type"] for result in results] == ["result"] * 20
+        assert len({result["run_id"] for result in results}) == 20
+        await until(has_no_client(endpoint))
