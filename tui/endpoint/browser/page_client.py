@@ -80,6 +80,7 @@ class PageClient:
         self._link = PageLink(self.send, None if transport is None else transport.get_extra_info("socket"))
         self.run: PageRun | None = None
         self._hosted: HostedRun | None = None
+        self._has_result = False
         self._testing: asyncio.Task[None] | None = None
 
     async def serve(self) -> web.StreamResponse:
@@ -160,8 +161,8 @@ class PageClient:
                     self._testing = asyncio.create_task(self._test(message))
                     self._context.endpoint.track(self._testing)
             case StopTest():
-                if run is not None:
-                    run.stop()
+                if self._hosted is not None:
+                    self._hosted.end(Reason.STOPPED, EndText.STOPPED_HERE.value)
             case Hidden():
                 if run is not None:
                     run.note_hidden()
@@ -210,6 +211,7 @@ class PageClient:
         run = PageRun(
             plan, spec.peer, ends, self._link, lambda settings, ip: spec.judging.expect(plan, settings, ip), mode
         )
+        self._has_result = False
         async with run.pool:
             self.run = run
             hosted = self._hosted = HostedRun(run, grant, lambda: self._follow(run, spec))
@@ -219,7 +221,7 @@ class PageClient:
                 )
             finally:
                 hosted.release()
-        if end.reason is Reason.FAILED:
+        if not self._has_result:
             await self.send("refused", text=end.detail)
 
     async def _describe_ends(self, admitted: AdmittedClient) -> HandshakeResult:
@@ -256,6 +258,7 @@ class PageClient:
         outcome = session.outcome
         if outcome is None:
             return RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)
+        self._has_result = True
         await self.send("result", **result_values(outcome), notices=session.notices)
         return outcome.summary.end
 

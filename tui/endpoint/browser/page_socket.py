@@ -54,7 +54,9 @@ class DataSocket:
             await self._move_here(run, response, direction, number)
             return response
         fd = await self._take_descriptor()
-        if fd is not None:
+        if fd is None:
+            run.lose(direction, number)
+        else:
             await run.sessions.adopt(direction, number, fd)
         return response
 

@@ -96,6 +96,19 @@ async def test_a_second_test_of_the_same_page_follows_the_first() -> None:
         assert endpoint.get_status().totals.runs == {"stopped": 2}
 
 
+@pytest.mark.loop("uvloop")
+async def test_a_test_that_is_stopped_before_it_began_is_told_so() -> None:
+    """The page waits for one answer to each start."""
+    async with serving() as (base, endpoint), open_page(base) as page:
+        await page.start()
+        await page.read_until("open")
+        await page.control.send_json({"type": "stop"})
+        assert (await page.read_until("refused", "result"))["text"] == "stopped by the user"
+        await until(has_no_client(endpoint))
+        await page.start()
+        assert (await page.read_until("refused", "result"))["type"] == "result"
+
+
 @pytest.mark.parametrize(
     "state",
     [

@@ -15,6 +15,7 @@ onmessage = event => {
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
     socket.onmessage = () => {};
+    socket.onclose = () => postMessage(flow);
     if (flow === "up") senders.push(socket);
   }
   if (!event.data.open) senders.forEach(pump);

@@ -1,7 +1,7 @@
 "use strict";
 const $ = id => document.getElementById(id);
 const base = location.href.replace(/^http/, "ws").replace(/[?#].*$/, "").replace(/[^/]*$/, "");
-let control = null, test = "", mover = null, points = [], expected = {}, running = false, seconds = 10, retry = 1000;
+let control = null, test = "", mover = null, begun = false, points = [], expected = {}, running = false, seconds = 10, retry = 1000;
 
 function fill(select, values, chosen, text) {
   select.replaceChildren(...values.map(value => new Option(text ? text(value) : value, value, value === chosen, value === chosen)));
@@ -54,7 +54,7 @@ function greet(hello) {
   if (!$("state").dataset.kept) say("Ready.");
 }
 function start() {
-  points = []; expected = {}; running = true;
+  points = []; expected = {}; running = true; begun = false;
   seconds = +$("seconds").value;
   const direction = new FormData($("form")).get("direction");
   $("result").hidden = true;
@@ -71,9 +71,11 @@ function openData(message) {
   for (const flow of message.flows) for (let n = 1; n <= message.sessions; n++)
     open.push({flow, url: base + "data?test=" + test + "&flow=" + flow + "&n=" + n});
   mover = new Worker("mover.js");  // payload must not keep the pings waiting
+  mover.onmessage = event => { if (!begun) { send({type: "stop"}); say("A connection for " + event.data + " could not be opened."); } };
   mover.postMessage({open});
 }
 function begin() {
+  begun = true;
   say("Running.");
   if (mover) mover.postMessage({});
 }
