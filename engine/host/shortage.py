@@ -9,7 +9,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 # Made now: later there may be no memory for it.
-_LINE = b"linkgauge: out of memory, threads or processes: raise ulimit -d, -v, -u, or the limits of the service\n"
+_SENTENCE = "out of memory, threads or processes: raise ulimit -d, -v, -u, or the limits of the service"
+_LINE = f"linkgauge: {_SENTENCE}\n".encode()
 _STATUS = 3  # as of any test that could not run
 _SIGNS = (
     "can't start new thread",
@@ -18,6 +19,8 @@ _SIGNS = (
     "error return without exception set",
     "lost sys.stderr",  # of a print during such a lack
 )
+# Of fork(2) in a child, and of OpenBLAS, which then raises SIGINT in its process.
+_SIGNS_OF_CHILDREN = ("resource temporarily unavailable", "pthread_create failed", "memoryerror")
 
 
 @contextmanager
@@ -32,6 +35,12 @@ def told_in_one_line() -> Generator[None]:
     else:
         return
     raise SystemExit(_STATUS)
+
+
+def find_shortage_in(words: str) -> str | None:
+    """Return what the last words of a process of ours or of a library say, if it ended for such a lack."""
+    is_it = any(sign in words.lower() for sign in (*_SIGNS, *_SIGNS_OF_CHILDREN))
+    return _SENTENCE if is_it else None
 
 
 def require_threads(count: int) -> None:
