@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import os
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager

@@ -4,9 +4,10 @@ Small on purpose, and imported first: there may be no memory for more.
 """
 
 import os
+import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 # Made now: later there may be no memory for it.
 _SENTENCE = "out of memory, threads or processes: raise ulimit -d, -v, -u, or the limits of the service"
@@ -25,16 +26,19 @@ _SIGNS_OF_CHILDREN = ("resource temporarily unavailable", "pthread_create failed
 
 @contextmanager
 def told_in_one_line() -> Generator[None]:
-    """End this process with one line, and no traceback, if what the context does fails for such a lack."""
+    """End this process with one line, and no traceback, if what the context does fails for such a lack.
+
+    It ends at once: an exit handler of a library may wait for a thread that never began.
+    """
     try:
         yield
     except Exception as error:
         if not _is_shortage(error):
             raise
+        with suppress(Exception):
+            sys.stdout.flush()
         os.write(2, _LINE)
-    else:
-        return
-    raise SystemExit(_STATUS)
+        os._exit(_STATUS)
 
 
 def find_shortage_in(words: str) -> str | None:
