@@ -30,7 +30,22 @@ def on_full_disk(linkgauge: Any, folder: Path, saved: Path, *words: str) -> tupl
     script = '"$@"; status=$?; find "$DISK" -type f -printf "%P\\n"; exit $status'
     command = (sys.executable, "-P", "-m", "linkgauge", *(word.replace("DISK", str(disk)) for word in words))
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", FILLED, "sh", str(disk), str(saved), "sh", "-c", script, "sh", *command],
+        [
+            "/usr/bin/env",
+            "unshare",
+            "-rm",
+            "sh",
+            "-c",
+            FILLED,
+            "sh",
+            str(disk),
+            str(saved),
+            "sh",
+            "-c",
+            script,
+            "sh",
+            *command,
+        ],
         capture_output=True,
         text=True,
         env=linkgauge.environment | own | {"DISK": str(disk)},
