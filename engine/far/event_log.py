@@ -116,10 +116,8 @@ class EventLog:
             self._repeated[source] += 1
         elif is_rejection and len(self._repeated) >= MAX_SOURCES:
             self._others[entry.event] += 1
-        elif entry.event == "run_ended" and self._ends[client]:
-            self._ends[client] -= 1
-            self._ends += Counter()  # drops the clients without a run
-            self._sink(entry)
+        elif entry.event == "run_ended":
+            self._add_end(entry, client)
         elif self._has_room(client_network(client), 2 if entry.event == "run_began" else 1):
             if is_rejection:
                 self._repeated[source] = 0
@@ -127,16 +125,29 @@ class EventLog:
                 self._ends[client] += 1
             self._sink(entry)
 
-    def _has_room(self, network: str, lines: int) -> bool:
-        """Return whether a network has lines left, and take them; otherwise count one line as left out."""
-        if network not in self._lines and len(self._lines) >= MAX_NETWORKS:
-            self._others[_LINE] += 1
-        elif self._lines[network] + lines > MAX_LINES:
+    def _add_end(self, entry: LogEntry, client: str) -> None:
+        """Log the end of a run if its beginning was logged."""
+        if self._ends[client]:
+            self._ends[client] -= 1
+            self._ends += Counter()  # drops the clients without a run
+            self._sink(entry)
+        else:
+            self._leave_out(client_network(client))
+
+    def _leave_out(self, network: str) -> None:
+        if network in self._lines or len(self._lines) < MAX_NETWORKS:
             self._left_out[network] += 1
         else:
-            self._lines[network] += lines
-            return True
-        return False
+            self._others[_LINE] += 1
+
+    def _has_room(self, network: str, lines: int) -> bool:
+        """Return whether a network has lines left, and take them; otherwise count one line as left out."""
+        is_known = network in self._lines or len(self._lines) < MAX_NETWORKS
+        if not is_known or self._lines[network] + lines > MAX_LINES:
+            self._leave_out(network)
+            return False
+        self._lines[network] += lines
+        return True
 
     def close(self) -> None:
         """Log the numbers so far."""
