@@ -225,7 +225,7 @@ def _print_page(config: EndpointConfig, setup: EndpointSetup, browser: BrowserSe
     emit_line(f"page for browsers: {', '.join(links)}")
     if sys.stdout.isatty():
         for line in code_lines(links[0]):
-            emit_line(line)
+            emit_line(line if "NO_COLOR" in os.environ else f"\x1b[97;40m{line}\x1b[0m")
     if not browser.has_tls:
         emit_line(PLAIN_TEXT)
 

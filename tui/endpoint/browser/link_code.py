@@ -1,12 +1,16 @@
 """The link to a page as a QR code, in characters of a terminal. segno makes it, of the extra `linkgauge[http]`."""
 
 import io
+from typing import Final
 
-_QUIET = 2  # modules around the code; a phone needs no more on a plain background
+_QUIET: Final = 2  # modules around the code; a phone needs no more on a plain background
 
 
 def code_lines(link: str) -> list[str]:
-    """Return the lines of a QR code that is half as high as it is wide in characters; dark on light."""
+    """Return the lines of a QR code, two rows in each. Its light modules are in the colour of the text.
+
+    Print it in white on black: readers of light on dark are rare.
+    """
     import segno
 
     out = io.StringIO()
