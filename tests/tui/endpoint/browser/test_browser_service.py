@@ -366,3 +366,45 @@ async def test_twenty_pages_test_at_once() -> None:
         assert [result["type"] for result in results] == ["result"] * 20
         assert len({result["run_id"] for result in results}) == 20
         await until(has_no_client(endpoint))
+
+
+HOSTILE = (
+    b"GET / HTTP/1.1\r\nHost: evil.example.org\r\n\r\n",
+    b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example.org\r\nConnection: Upgrade\r\n\r\n",
+    b"GET /data?test=x HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 4_096,
+    b"GET /" + b"%2e" * 4_000 + b" HTTP/1.1\r\n\r\n",
+    b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 4_000,
+    b"\x16\x03\x01" + b"\0" * 300,
+    b"GET / HT",
+)
+
+
+@pytest.mark.every("ten thousand requests")
+@pytest.mark.timeout(180)
+@pytest.mark.loop("uvloop")
+async def test_ten_thousand_hostile_requests_are_bounded_and_disturb_no_test() -> None:
+    """The log has a few lines of them, no test begins, and an honest page beside them measures."""
+    entries: list[LogEntry] = []
+    async with serving(entries.append) as (base, endpoint), open_page(base) as page:
+        port = int(base.split(":")[2].strip("/"))
+
+        async def attack(first: int) -> None:
+            for number in range(first, 10_000, 16):
+                with contextlib.suppress(OSError):
+                    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                    writer.write(HOSTILE[number % len(HOSTILE)])
+                    if number % 8 < 4:
+                        await reader.read(64)
+                    writer.transport.abort()
+
+        await page.start(sessions=1, seconds=5)
+        await page.read_until("started")
+        attacks = [asyncio.create_task(attack(first)) for first in range(16)]
+        result = await page.read_until("result", "refused")
+        await asyncio.gather(*attacks)
+        assert result["rates"]
+        assert endpoint.get_status().totals.clients == 1
+        async with aiohttp.ClientSession() as client, client.get(base) as answer:
+            assert answer.status == 200
+    assert len(entries) < 120
