@@ -17,11 +17,11 @@ from ..model.plan import SECOND_NS
 from ..protocol.burst_datagrams import BurstRequest, burst_number
 from ..workloads.sockets import NOT_SENT
 from ..workloads.udp.group import DatagramGroup
-from ..workloads.udp.pacing import Pacer
 from ..workloads.udp.session import OF_EARLIER_DATAGRAMS
 
 MAX_BURST_S: Final = 6.0
 _POLL_MS: Final = 200
+_AT_ONCE: Final = 32  # datagrams between two looks at the clock
 _MIN_SLEEP_S: Final = 20e-6
 
 
@@ -80,24 +80,24 @@ class _Sender:
         self._until_ns = time.monotonic_ns() + round(MAX_BURST_S * SECOND_NS)
         self._poll = select.poll()
         self._poll.register(sock.fileno(), select.POLLOUT)
-        self.stamps_ns: "array[int]" = array("Q")
+        self.stamps_ns: array[int] = array("Q")
         self.dropped = 0
 
     def send(self, count: int, bit_s: int | None) -> None:
-        """Send so many datagrams, at a pace if there is one."""
-        pacer = None if bit_s is None else Pacer(bit_s, self._group.datagram_bytes, time.monotonic_ns())
+        """Send so many datagrams, on average at a rate if there is one: a sender that was held up catches up."""
         left, clock = count, time.monotonic_ns
+        began_ns = clock()
+        each_ns = 0.0 if bit_s is None else self._group.datagram_bytes * 8 * SECOND_NS / bit_s
         while left:
             now_ns = clock()
             if now_ns > self._until_ns or self._is_stopped():
                 return
-            if pacer is None:
-                due = min(left, 32)
-            else:
-                due = pacer.take(now_ns, left)
-                if not due:
-                    time.sleep(max(_MIN_SLEEP_S, pacer.wait_ns(now_ns) / SECOND_NS))
-                    continue
+            early_ns = (count - left) * each_ns - (now_ns - began_ns)
+            if early_ns > 0:
+                time.sleep(max(_MIN_SLEEP_S, early_ns / SECOND_NS))
+                continue
+            due = _AT_ONCE if not each_ns else int(-early_ns / each_ns) + 1
+            due = min(left, due, _AT_ONCE)
             for _ in range(due):
                 self._send_one()
             left -= due

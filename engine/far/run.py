@@ -203,8 +203,8 @@ class FarRun(BaseFarRun):
     def _respond_on_path(self, sock: socket.socket, spec: SessionSpec) -> None:
         """Answer on the socket of a path's measurement; a newer one takes the place of an older one.
 
-        The path's MTU is measured before a test starts, which takes seconds. Bursts with their pauses take a minute,
-        so that they are a test's own part and count as one.
+        The path's MTU is measured before a test starts, which takes seconds. Bursts with their pauses take minutes,
+        so that they need a test that has started.
         """
         if self._ending.done():
             raise RemoteProtocolError("the test has ended")

@@ -110,6 +110,4 @@ class BurstResponder:
             return
         end = start + ARRIVALS_IN_DATAGRAM
         part = tuple(zip(receiver.places[start:end], receiver.arrived_ns[start:end], strict=True))
-        self._socket.answer(
-            BurstArrivals(query.burst, total, receiver.unread, start, part).pack(self._secret)
-        )
+        self._socket.answer(BurstArrivals(query.burst, total, receiver.unread, start, part).pack(self._secret))

@@ -128,7 +128,7 @@ class BurstSearch:
             if self._phase is _Phase.OVERLOAD:
                 self._raise_overload()
         elif self._phase is _Phase.OVERLOAD:
-            self._note_overload(burst, reading)
+            self._note_overload(reading)
         elif reading.cir_bit_s is not None:
             self._note_main(reading)
 
@@ -145,9 +145,8 @@ class BurstSearch:
         is_limited = lost > _LOST or (reading is not None and reading.cir_bit_s is not None)
         if is_limited:
             self._phase = _Phase.OVERLOAD
-            known = None if reading is None or not reading.waits else reading.cir_bit_s
-            if known is not None:
-                self._overload_bit_s = round(_OVERLOAD * known * self._datagram_bytes / self._frame_bytes)
+            if reading is not None and reading.waits and reading.cir_bit_s is not None:
+                self._begin_pauses(reading)  # what waits comes at the limit's rate
             return
         is_last = self._head_bytes >= min(_MOST_HEAD_BYTES, MAX_BURST_DATAGRAMS * self._frame_bytes)
         if is_last and reading is not None:
@@ -158,13 +157,16 @@ class BurstSearch:
     def _raise_overload(self) -> None:
         self._overload_bit_s = min(_MOST_OVERLOAD_BIT_S, _OVERLOAD_STEP * self._overload_bit_s)
 
-    def _note_overload(self, burst: Burst, reading: BurstReading) -> None:
+    def _note_overload(self, reading: BurstReading) -> None:
         """Take the rate of the limit if less arrived than was sent."""
         sent_bit_s = self._overload_bit_s * self._frame_bytes / self._datagram_bytes
         is_most = self._overload_bit_s >= _MOST_OVERLOAD_BIT_S
         if reading.cir_bit_s is None or (reading.cir_bit_s > _IS_OVERLOAD * sent_bit_s and not is_most):
             self._raise_overload()
             return
+        self._begin_pauses(reading)
+
+    def _begin_pauses(self, reading: BurstReading) -> None:
         self._adopt(reading)
         self._tried_s = self.pause_s = max(_PAUSE_S, self._refill_s)
         self._phase = _Phase.PAUSE

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...control.connection import ControlConnection
@@ -28,18 +28,22 @@ DIRECTION_S: Final = 120.0
 """The longest time of a direction: of a slow limit with a large bucket there are fewer bursts then."""
 _MARGIN_S: Final = 60.0
 _UNBOUND: Final = SocketOptions()
+_NO_TURN: Final = Plan()
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeRequest:
-    """What is measured: the directions, the number of bursts in each, and their datagrams; None fills the MTU."""
+    """What is measured: the directions, the number of bursts in each, and their datagrams; None fills the MTU.
+
+    Of the plan `turn` only `exclusive` and `wait_ns` count.
+    """
 
     direction: Direction = Direction.DUPLEX
     bursts: int = BURSTS
     datagram_bytes: int | None = None
     binding: SocketOptions = _UNBOUND
-    wait_ns: int = 0
+    turn: Plan = _NO_TURN
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -55,8 +59,10 @@ class ShapeRequest:
         """The test that the endpoint prepares: one of UDP without sessions of payload."""
         seconds = DIRECTION_S * len(self.direction.flows) + _MARGIN_S
         settings = Settings(direction=self.direction, datagram_bytes=self.datagram_bytes)
-        return Plan(
-            settings, Workload.UDP, duration_ns=round(seconds * SECOND_NS), interval_ns=SECOND_NS, wait_ns=self.wait_ns
+        return replace(
+            Plan(settings, Workload.UDP, duration_ns=round(seconds * SECOND_NS), interval_ns=SECOND_NS),
+            exclusive=self.turn.exclusive,
+            wait_ns=self.turn.wait_ns,
         )
 
 

@@ -6,15 +6,18 @@ arrived since the first datagram of a burst that found a full bucket is at most
 
     A(t) = CBS + CIR * t,
 
-and exactly that, up to a frame, while more is sent. So CIR is the slope of the arrivals in overload, and CBS is
-what is left of them at t = 0. The knee is the arrival that first reaches this line.
+and exactly that, up to a frame, whenever the bucket is empty: for each arrival that has waited, and for each one
+right behind a lost one. So CIR is the slope of the line through these, and CBS is its height at t = 0. The knee is
+the arrival that first reaches the line. A sender that was held up is below it for a while, which does not matter.
+If it was held up for so long that the bucket was full again, a new burst begins there.
 
 A policer loses datagrams as soon as the bucket is empty: those before the first lost one came at the line's rate.
 In front of a shaper they wait, so that many datagrams from the knee on arrive, at CIR and later and later, before
-the first one is lost. A line behind a long queue does so as well, and has no bucket to speak of: its arrivals are on
-the line from the first one on.
+the first one is lost. A line behind a long queue does so as well, and has no bucket to speak of: its arrivals are
+on the line from the first one on.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -22,8 +25,9 @@ from typing import Final
 
 SECOND_NS: Final = 1_000_000_000
 _MIN_ARRIVALS: Final = 12  # on the line: fewer give no slope
+_FEW_ARRIVALS: Final = 4  # of a part of a burst: they have a slope as well
 _LATER: Final = 0.4  # of the arrivals' time, in which the line is looked for first
-_FITS: Final = 3  # each finds the knee of the last line
+_FITS: Final = 3  # each with the arrivals that are on the last line
 _KNEE_FRAMES: Final = 1.0  # below the line
 _ONSET: Final = 16  # datagrams in which losses are counted
 _HALF: Final = 0.5
@@ -31,6 +35,8 @@ _LEAST_LOSS: Final = 0.02  # of what was sent from the knee on: less is not an o
 _WAITED_FRAMES: Final = 2.0  # at CIR: so long has a datagram waited in a shaper before the first loss
 _RISE_FRAMES: Final = 4.0
 _SPARE_FRAMES: Final = 2  # from the knee to the first loss, at a policer
+_TRIM_FRAMES: Final = 2.0  # off the line: of an arrival behind a sender that was held up
+_TRIM_SPREADS: Final = 4.0
 _LAST_ARRIVALS: Final = 8  # before the first loss, or at the end
 _LATE_NS: Final = 100_000  # of an arrival, or of a sender that was held up: no wait in a queue
 
@@ -76,59 +82,174 @@ def read_burst(burst: Burst) -> BurstReading | None:
     """Return what a burst shows; None if too little arrived, or if the receiving host lost some of it itself."""
     if burst.unread or len(burst.places) < _MIN_ARRIVALS:
         return None
-    order = sorted(range(len(burst.places)), key=lambda n: burst.arrived_ns[n])
-    places = [burst.places[n] for n in order]
-    first_ns = burst.arrived_ns[order[0]]
-    arrived = [burst.arrived_ns[n] - first_ns for n in order]
-    sent = [burst.sent_ns[n] - burst.sent_ns[order[0]] for n in order]
-    line = _fit_line(arrived, burst.frame_bytes)
-    delays = [came - left for came, left in zip(arrived, sent, strict=True)]
-    base_ns = min(delays)
-    if line is None:
-        return _unlimited(burst, arrived, sent)
-    knee, slope, intercept = line
-    cir_bit_s = slope * 8 * SECOND_NS
-    frame_ns = burst.frame_bytes / slope
-    lost_from = _onset_of_loss(places, burst.count, knee)
-    after = burst.count - places[knee]
-    lost = after - (len(places) - knee)
-    has_loss = lost > max(_SPARE_FRAMES, _LEAST_LOSS * after)
-    before_loss = len(places)
-    if has_loss and lost_from is not None:
-        before_loss = next((n for n, place in enumerate(places) if place > lost_from), len(places))
-    rise_ns = _late(delays, knee, before_loss) - base_ns
-    peak_ns = max(rise_ns, _late(delays, knee, len(delays)) - base_ns) if has_loss else max(delays) - base_ns
-    offered = max(_rate(sent, knee, burst.frame_bytes), _rate(sent, len(sent) - 1, burst.frame_bytes))
-    wait = _Wait(knee_place=places[knee], frame_bytes=burst.frame_bytes, cir_bit_s=cir_bit_s, offered_bit_s=offered)
-    waits = wait.is_in_queue(rise_ns, lost_from if has_loss else None)
-    if not has_loss and rise_ns < max(_RISE_FRAMES * frame_ns, 3 * _LATE_NS):
-        return _unlimited(burst, arrived, sent)
-    queue_ns = float(peak_ns) if waits else 0.0
-    return BurstReading(
-        cir_bit_s=cir_bit_s,
-        cbs_bytes=max(0.0, intercept),
-        passed_bytes=(places[knee] + 1) * burst.frame_bytes,
-        has_loss=has_loss,
-        waits=waits,
-        queue_bytes=queue_ns * slope,
-        queue_ns=queue_ns,
-        offered_bit_s=offered,
-    )
+    track = _Track(burst)
+    line = track.fit()
+    return track.unlimited() if line is None else track.read(line)
 
 
-def _unlimited(burst: Burst, arrived: Sequence[int], sent: Sequence[int]) -> BurstReading:
-    """Return the reading of a burst that nothing limited: it came as it was sent."""
-    bit_s = max(_rate(arrived, len(arrived) - 1, burst.frame_bytes), 0.0)
-    passed = burst.count * burst.frame_bytes
-    offered = _rate(sent, len(sent) - 1, burst.frame_bytes)
-    return BurstReading(None, 0.0, passed, has_loss=False, waits=False, queue_bytes=0.0, queue_ns=0.0,
-                        offered_bit_s=min(offered, bit_s) if bit_s else offered)  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The line of arrivals from an empty bucket: `knee` is the first of them, `slope` in bytes a nanosecond."""
+
+    knee: int
+    slope: float
+    height_bytes: float
 
 
-def _late(delays: Sequence[int], knee: int, end: int) -> float:
-    """Return the usual delay of the last arrivals before `end`, those from the knee on at most."""
-    start = max(min(knee, end - 1), end - _LAST_ARRIVALS, 0)
-    return float(median(delays[start:end])) if end > start else float(delays[0])
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Arrivals that begin with a full bucket: from `start` to before `end`; `kept` of them are on the line."""
+
+    start: int
+    end: int
+    kept: list[int]
+    height_bytes: float
+
+
+class _Track:
+    """A burst in the order of its arrivals; all times are since the first of them."""
+
+    def __init__(self, burst: Burst) -> None:
+        order = sorted(range(len(burst.places)), key=lambda n: burst.arrived_ns[n])
+        self._burst, self._frame = burst, burst.frame_bytes
+        self.places = [burst.places[n] for n in order]
+        self.arrived = [burst.arrived_ns[n] - burst.arrived_ns[order[0]] for n in order]
+        self._sent = [burst.sent_ns[n] - burst.sent_ns[order[0]] for n in order]
+        delays = [came - left for came, left in zip(self.arrived, self._sent, strict=True)]
+        base_ns = min(delays)
+        self._late_ns = [each - base_ns for each in delays]
+        self._came = bytearray(burst.count)
+        for place in self.places:
+            self._came[place] = 1
+
+    def fit(self) -> _Line | None:
+        """Return the line of the arrivals from an empty bucket; None if there are too few."""
+        slope = self._first_slope(self._from_empty_bucket(0.0))
+        parts: list[_Part] = []
+        for _ in range(_FITS):
+            if slope is None:
+                return None
+            parts = self._parts(slope, self._from_empty_bucket(self._frame / slope))
+            slope = self._common_slope(parts)
+        if slope is None:
+            return None
+        # The pause before the burst has filled the bucket of the first part.
+        part = parts[0] if len(parts[0].kept) >= _MIN_ARRIVALS else max(parts, key=lambda each: len(each.kept))
+        offsets = self._offsets(slope, part.kept, part.start)
+        height = float(median(offsets))
+        lowest = height - _KNEE_FRAMES * self._frame
+        knee = next(n for n, off in zip(part.kept, offsets, strict=True) if off >= lowest)
+        return _Line(knee, slope, height)
+
+    def _from_empty_bucket(self, wait_ns: float) -> list[int]:
+        """Return the arrivals that found the bucket empty: they have waited, or the one before each was lost."""
+        wait_ns = max(wait_ns, _LATE_NS)
+        came, late_ns = self._came, self._late_ns
+        return [
+            n for n, place in enumerate(self.places) if late_ns[n] > wait_ns or (place > 0 and not came[place - 1])
+        ]
+
+    def _first_slope(self, empty: list[int]) -> float | None:
+        """Return the usual slope between arrivals a few apart, each pair with the weight of its time."""
+        pairs = sorted(
+            ((last - first) * self._frame / span_ns, span_ns)
+            for first, last in zip(empty, empty[_MIN_ARRIVALS - 1 :], strict=False)
+            if (span_ns := self.arrived[last] - self.arrived[first]) > 0
+        )
+        half_ns = sum(span_ns for _, span_ns in pairs) / 2
+        for slope, span_ns in pairs:
+            half_ns -= span_ns
+            if half_ns <= 0:
+                return slope
+        return None
+
+    def _full_again(self, slope: float) -> list[int]:
+        """Return the arrivals before which the bucket was full, because nothing had been sent for so long."""
+        starts = [0]
+        spare = self._frame + _LATE_NS * slope  # a line lets one frame pass, and an arrival may be late
+        for n in range(1, len(self.arrived)):
+            since = starts[-1]
+            if (n - since) * self._frame + spare <= slope * (self.arrived[n] - self.arrived[since]):
+                starts.append(n)
+        return starts
+
+    def _parts(self, slope: float, empty: list[int]) -> list[_Part]:
+        """Return the parts of the burst that begin with a full bucket, with their arrivals on the line."""
+        starts = self._full_again(slope)
+        parts: list[_Part] = []
+        for start, end in zip(starts, [*starts[1:], len(self.places)], strict=True):
+            chosen = empty[bisect_left(empty, start) : bisect_left(empty, end)]
+            offsets = self._offsets(slope, chosen, start)
+            later_ns = self.arrived[start] + _LATER * (self.arrived[end - 1] - self.arrived[start])
+            later = [off for n, off in zip(chosen, offsets, strict=True) if self.arrived[n] >= later_ns]
+            if not later:
+                parts.append(_Part(start, end, [], 0.0))
+                continue
+            usual = float(median(later))
+            most = max(_TRIM_FRAMES * self._frame, _TRIM_SPREADS * median(abs(each - usual) for each in later))
+            kept = [n for n, off in zip(chosen, offsets, strict=True) if abs(off - usual) <= most]
+            parts.append(_Part(start, end, kept, usual))
+        return parts
+
+    def _offsets(self, slope: float, chosen: list[int], start: int) -> list[float]:
+        """Return how many bytes had arrived since `start` at each arrival beyond those of the slope."""
+        since_ns = self.arrived[start]
+        return [(n - start + 1) * self._frame - slope * (self.arrived[n] - since_ns) for n in chosen]
+
+    def _common_slope(self, parts: list[_Part]) -> float | None:
+        """Return the slope by least squares, with a height for each part; None if there are too few arrivals."""
+        spread = common = 0.0
+        for part in parts:
+            count = len(part.kept)
+            if count < _FEW_ARRIVALS:
+                continue
+            times = [self.arrived[n] for n in part.kept]
+            mean_ns, mean_n = sum(times) / count, sum(part.kept) / count
+            spread += sum((at - mean_ns) ** 2 for at in times)
+            common += sum((at - mean_ns) * (n - mean_n) for at, n in zip(times, part.kept, strict=True))
+        is_enough = sum(len(part.kept) for part in parts) >= _MIN_ARRIVALS
+        return common * self._frame / spread if is_enough and spread > 0 and common > 0 else None
+
+    def read(self, line: _Line) -> BurstReading:
+        """Return what the burst shows, for the line of its arrivals."""
+        places, knee = self.places, line.knee
+        lost_from = _onset_of_loss(self._came, places[knee])
+        has_loss = lost_from is not None
+        before_loss = len(places)
+        if lost_from is not None:
+            before_loss = next((n for n, place in enumerate(places) if place > lost_from), len(places))
+        rise_ns = self._usual_late_ns(knee, before_loss)
+        peak_ns = max(rise_ns, self._usual_late_ns(knee, len(places)))
+        offered = max(_rate(self._sent, knee, self._frame), _rate(self._sent, len(places) - 1, self._frame))
+        cir_bit_s = line.slope * 8 * SECOND_NS
+        wait = _Wait(places[knee], self._frame, cir_bit_s, offered)
+        waits = wait.is_in_queue(rise_ns, lost_from)
+        if not has_loss and rise_ns < max(_RISE_FRAMES * self._frame / line.slope, 3 * _LATE_NS):
+            return self.unlimited()
+        queue_ns = float(peak_ns) if waits else 0.0
+        return BurstReading(
+            cir_bit_s=cir_bit_s,
+            cbs_bytes=max(0.0, line.height_bytes),
+            passed_bytes=(places[knee] - places[0] + 1) * self._frame,
+            has_loss=has_loss,
+            waits=waits,
+            queue_bytes=queue_ns * line.slope,
+            queue_ns=queue_ns,
+            offered_bit_s=offered,
+        )
+
+    def _usual_late_ns(self, knee: int, end: int) -> float:
+        """Return the usual delay of the last arrivals before `end`, those from the knee on at most."""
+        start = max(min(knee, end - 1), end - _LAST_ARRIVALS, 0)
+        return float(median(self._late_ns[start:end])) if end > start else 0.0
+
+    def unlimited(self) -> BurstReading:
+        """Return the reading of a burst that nothing limited: it came as it was sent."""
+        last = len(self.places) - 1
+        came, offered = _rate(self.arrived, last, self._frame), _rate(self._sent, last, self._frame)
+        passed = self._burst.count * self._frame
+        offered = min(offered, came) if came else offered
+        return BurstReading(None, 0.0, passed, False, False, 0.0, 0.0, offered)
 
 
 def _rate(times: Sequence[int], last: int, frame_bytes: int) -> float:
@@ -137,55 +258,16 @@ def _rate(times: Sequence[int], last: int, frame_bytes: int) -> float:
     return last * frame_bytes * 8 * SECOND_NS / span_ns if span_ns > 0 else 0.0
 
 
-def _fit_line(arrived: Sequence[int], frame_bytes: int) -> tuple[int, float, float] | None:
-    """Return the knee, the slope in bytes a nanosecond and the bytes at 0 of the line that arrivals reach.
-
-    None if too few arrivals are on it.
-    """
-    start = next((n for n, at in enumerate(arrived) if at >= _LATER * arrived[-1]), len(arrived))
-    for _ in range(_FITS):
-        fitted = _least_squares(arrived, start, frame_bytes)
-        if fitted is None:
-            return None
-        slope, intercept = fitted
-        knee = next(
-            n
-            for n, at in enumerate(arrived)
-            if (n + 1) * frame_bytes >= intercept + slope * at - _KNEE_FRAMES * frame_bytes or n >= start
-        )
-        start = knee
-    fitted = _least_squares(arrived, start, frame_bytes)
-    return None if fitted is None else (start, *fitted)
-
-
-def _least_squares(arrived: Sequence[int], start: int, frame_bytes: int) -> tuple[float, float] | None:
-    """Return the slope and the bytes at 0 of the line through the arrivals from `start` on."""
-    count = len(arrived) - start
-    if count < _MIN_ARRIVALS or arrived[-1] <= arrived[start]:
-        return None
-    times = arrived[start:]
-    mean_ns = sum(times) / count
-    mean_bytes = (start + (count + 1) / 2) * frame_bytes
-    spread = sum((at - mean_ns) ** 2 for at in times)
-    common = sum((at - mean_ns) * ((start + n + 1) * frame_bytes - mean_bytes) for n, at in enumerate(times))
-    if spread <= 0 or common <= 0:
-        return None
-    slope = common / spread
-    return slope, mean_bytes - slope * mean_ns
-
-
-def _onset_of_loss(places: Sequence[int], count: int, knee: int) -> int | None:
+def _onset_of_loss(came: bytearray, knee_place: int) -> int | None:
     """Return the first lost datagram from which on at least half as many are lost as in all of the overload.
 
     One that a line loses by chance is none of these. None without such losses.
     """
-    came = bytearray(count)
-    for place in places:
-        if place < count:
-            came[place] = 1
-    after = count - places[knee]
-    usual = (after - sum(came[places[knee] :])) / after if after else 0.0
-    enough = max(_SPARE_FRAMES, _HALF * usual * _ONSET)
+    after = came[knee_place:]
+    lost = len(after) - sum(after)
+    if lost <= max(_SPARE_FRAMES, _LEAST_LOSS * len(after)):
+        return None
+    enough = max(_SPARE_FRAMES, _HALF * lost / len(after) * _ONSET)
     place = came.find(0)
     while place >= 0:
         window = came[place : place + _ONSET]
@@ -215,8 +297,3 @@ class _Wait:
         over = max(0.05, 1 - self.cir_bit_s / self.offered_bit_s) if self.offered_bit_s > self.cir_bit_s else 1.0
         early = _KNEE_FRAMES / over + _LATE_NS * self.cir_bit_s / (8 * SECOND_NS * self.frame_bytes)
         return lost_from - self.knee_place > _SPARE_FRAMES + early
-
-
-def middle(values: Sequence[float]) -> float:
-    """Return the median."""
-    return float(median(values))

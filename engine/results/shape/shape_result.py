@@ -24,8 +24,8 @@ _DIGITS: Final = 3
 class LimitKind(StrEnum):
     """What limits a direction.
 
-    A `line` is a rate without a bucket: a slow link, or a shaper without a burst allowance. `none` is no limit up to
-    the rate that was sent; `unknown` is too few readings.
+    A `line` is a rate without a bucket: a slow link, or a shaper without a burst allowance. `none` is no limit up
+    to the rate that was sent; `unknown` is too few readings.
     """
 
     POLICER = "policer"
