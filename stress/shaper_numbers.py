@@ -7,6 +7,7 @@ Each case is two or three network namespaces with a token bucket between them, i
     tbf      tc-tbf(8): a shaper with a queue of 50 ms, which drops what does not fit
     fifo     tbf with a bucket of one frame and a long queue: a slow line, which must not be called a policer
     policer  nftables, `limit rate over N bytes/second burst M bytes drop` at the receiver's interface
+    short    tbf with a queue of one packet: it drops what exceeds it, as a policer does
     relay    a policer of our own: `wire_relay` carries the frames between two devices of a third namespace
     htb      tc-htb(8) with rate, ceil, burst and cburst
 
@@ -44,7 +45,7 @@ from linkgauge.engine.model.serialization import encode
 from stolen_time import MOST_STOLEN, stolen_share
 from wire_relay import Wire
 
-MAKERS: Final = ("tbf", "fifo", "policer", "relay", "htb")
+MAKERS: Final = ("tbf", "fifo", "short", "policer", "relay", "htb")
 _DEADLINE_S: Final = 400.0
 _CIR_WITHIN: Final = 0.02
 _CBS_WITHIN: Final = 0.15
@@ -52,7 +53,8 @@ _QUEUE_MS: Final = 50
 _FIFO_MS: Final = 300
 _ETHERNET_BYTES: Final = 14
 _FRAME_BYTES: Final = 1_514
-_KINDS: Final = {"tbf": "shaper", "htb": "shaper", "fifo": "line", "policer": "policer", "relay": "policer"}
+_ONE_PACKET_BYTES: Final = 1_600
+_KINDS: Final = {"tbf": "shaper", "htb": "shaper", "fifo": "line", "policer": "policer", "short": "policer", "relay": "policer"}
 _RELAY_BIT_S: Final = 2_000_000_000
 
 
@@ -169,7 +171,9 @@ class BucketPath:
         queue = str(
             max(3 * _FRAME_BYTES, round(case.mbit_s * 1e3 / 8 * (_FIFO_MS if case.maker == "fifo" else _QUEUE_MS)))
         )
-        if case.maker in {"tbf", "fifo"}:
+        if case.maker == "short":
+            queue = str(_ONE_PACKET_BYTES)
+        if case.maker in {"tbf", "fifo", "short"}:
             run_within(
                 sender,
                 "tc",

@@ -74,7 +74,9 @@ class BurstResponder:
 
     def _begin(self, request: BurstRequest) -> None:
         """Send a burst unless it was sent before, and tell what was sent of it."""
-        if request.burst > self._sent.burst and request.is_allowed and not self._socket.is_sending:
+        if not request.is_allowed:
+            return
+        if request.burst > self._sent.burst and not self._socket.is_sending:
             self._sent = BurstSent(request.burst, 0, 0, is_over=False)
             try:
                 self._socket.send(request, self._note_sent, self._most_bit_s(request.datagram_bytes))

@@ -131,14 +131,17 @@ class BurstSearch:
             self._note_overload(reading)
         elif reading.cir_bit_s is not None:
             self._note_main(reading)
+        else:  # the bucket holds more than was sent
+            self._head_bytes = min(_MOST_HEAD_BYTES, 2 * self._head_bytes)
 
     def _slow_down(self, burst: Burst) -> None:
         """Send less than the receiver could not take."""
         self._slower += 1
         span_ns = max(burst.sent_ns, default=0) - min(burst.sent_ns, default=0)
         sent_bit_s = burst.count * self._datagram_bytes * 8 * SECOND_NS / span_ns if span_ns > 0 else 0.0
+        least_bit_s = max(1_000_000, round(_OVERLOAD * self._cir_bit_s))
         if sent_bit_s:
-            self._line_bit_s = max(1_000_000, round(sent_bit_s / 2))
+            self._line_bit_s = max(least_bit_s, round(sent_bit_s / 2))
 
     def _note_head(self, burst: Burst, reading: BurstReading | None) -> None:
         lost = 1 - len(burst.places) / burst.count if burst.count else 0.0
@@ -171,11 +174,12 @@ class BurstSearch:
         self._tried_s = self.pause_s = max(_PAUSE_S, self._refill_s)
         self._phase = _Phase.PAUSE
 
-    def _adopt(self, reading: BurstReading) -> None:
+    def _adopt(self, reading: BurstReading, growth: float = 1.0) -> None:
+        """Take over the numbers of a bucket, and send more than it holds, also if it grows by a factor."""
         self._cir_bit_s, self._cbs_bytes = reading.cir_bit_s or self._cir_bit_s, reading.cbs_bytes
         passed = max(reading.passed_bytes, self._cbs_bytes)
         spare = _SPARE_DATAGRAMS * self._frame_bytes
-        self._head_bytes = min(_MOST_HEAD_BYTES, round(_HEAD_OVER * passed) + spare)
+        self._head_bytes = min(_MOST_HEAD_BYTES, round(_HEAD_OVER * growth * passed) + spare)
 
     @property
     def _refill_s(self) -> float:
@@ -190,12 +194,13 @@ class BurstSearch:
         if grown or not self.readings:  # the first one after a pause, or one after a longer pause that shows more
             self.readings = [reading]
             self.pause_s = max(self._tried_s, self._refill_s)
-            self._adopt(reading)
+            self._adopt(reading, _PAUSE_STEP)
             self._tried_s = min(_MOST_PAUSE_S, _PAUSE_STEP * self.pause_s)
             if self.pause_s >= _MOST_PAUSE_S:
                 self._phase = _Phase.REPEAT
             return
         self.readings.append(reading)
+        self._adopt(reading)
         self.is_settled = True
-        self._tried_s = self.pause_s
+        self._tried_s = self.pause_s = min(self.pause_s, max(_PAUSE_S, self._refill_s))
         self._phase = _Phase.REPEAT

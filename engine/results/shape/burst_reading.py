@@ -83,6 +83,8 @@ def read_burst(burst: Burst) -> BurstReading | None:
     if burst.unread or len(burst.places) < _MIN_ARRIVALS:
         return None
     track = _Track(burst)
+    if len(track.places) < _MIN_ARRIVALS:
+        return None
     line = track.fit()
     return track.unlimited() if line is None else track.read(line)
 
@@ -106,11 +108,21 @@ class _Part:
     height_bytes: float
 
 
+def _in_order(burst: Burst) -> list[int]:
+    """Return the arrivals in the order of their times, without a network's second copies."""
+    seen: set[int] = set()
+    return [
+        n
+        for n in sorted(range(len(burst.places)), key=lambda n: burst.arrived_ns[n])
+        if not (burst.places[n] in seen or seen.add(burst.places[n]))
+    ]
+
+
 class _Track:
     """A burst in the order of its arrivals; all times are since the first of them."""
 
     def __init__(self, burst: Burst) -> None:
-        order = sorted(range(len(burst.places)), key=lambda n: burst.arrived_ns[n])
+        order = _in_order(burst)
         self._burst, self._frame = burst, burst.frame_bytes
         self.places = [burst.places[n] for n in order]
         self.arrived = [burst.arrived_ns[n] - burst.arrived_ns[order[0]] for n in order]

@@ -145,10 +145,10 @@ def judge_direction(
     limited = [each for each in every if each.cir_bit_s is not None]
     offered_bit_s = max((each.offered_bit_s for each in every), default=0.0)
     common = (direction, LimitKind.UNKNOWN, len(every), datagram_bytes, frame_bytes, offered_bit_s, pause_ns)
-    if len(limited) < max(MIN_READINGS, len(every) / 2):
-        if not every or limited:
-            return DirectionShape(*common, is_settled=is_settled)
+    if len(every) - len(limited) >= max(MIN_READINGS, len(every) / 2):
         return DirectionShape(direction, LimitKind.NONE, *common[2:], is_settled=is_settled)
+    if len(limited) < MIN_READINGS:
+        return DirectionShape(*common, is_settled=is_settled)
 
     def spread(value: Callable[[BurstReading], float], of: Sequence[BurstReading] = limited) -> Spread:
         return Spread.of_values([value(each) for each in of])
