@@ -54,7 +54,14 @@ _FIFO_MS: Final = 300
 _ETHERNET_BYTES: Final = 14
 _FRAME_BYTES: Final = 1_514
 _ONE_PACKET_BYTES: Final = 1_600
-_KINDS: Final = {"tbf": "shaper", "htb": "shaper", "fifo": "line", "policer": "policer", "short": "policer", "relay": "policer"}
+_KINDS: Final = {
+    "tbf": "shaper",
+    "htb": "shaper",
+    "fifo": "line",
+    "policer": "policer",
+    "short": "policer",
+    "relay": "policer",
+}
 _RELAY_BIT_S: Final = 2_000_000_000
 
 
@@ -74,7 +81,7 @@ class Case:
         size = "" if self.datagram_bytes is None else f", datagrams of {self.datagram_bytes}"
         offloads = "" if self.has_offloads else ", offloads off"
         burst = f"{self.burst_bytes / 1e3:g} KB"
-        where = "" if len(self.directions) > 1 else f", {self.directions[0]} only"
+        where = "" if len(self.directions) > 1 else f", {next(iter(self.directions))} only"
         return f"{self.maker:<7} {self.mbit_s:>3g} Mb/s {burst:>7}{where}{size}{offloads}, IPv{self.version}"
 
     @property
@@ -228,7 +235,7 @@ def run_case(case: Case) -> dict[str, Any]:
         assert "listening" in endpoint.stdout.readline()
         host = _address(2, case.version)
         host = f"[{host}]" if case.version == 6 else host
-        options = ["--direction", "duplex" if len(case.directions) > 1 else case.directions[0], "--json"]
+        options = ["--direction", "duplex" if len(case.directions) > 1 else next(iter(case.directions)), "--json"]
         if case.datagram_bytes is not None:
             options += ["--datagram", str(case.datagram_bytes)]
         command = [*path.near, *_program("shape", host, "--open", *options)]

@@ -124,12 +124,17 @@ def lengthen_send_queue(end: EndEvidence) -> str:
 
 def shape_below(end: EndEvidence, flow: FlowEvidence, trial: Trial) -> str:
     """Return the trial of a policer's rate, and the command that keeps an end below it."""
-    text = f"linkgauge … {trial} has no loss if so; ask for the policer's rate and burst"
+    text = f"{show_bucket(flow)}; linkgauge … {trial} has no loss if so; ask for the policer's rate and burst"
     if not is_linux(end):
         return text
     queue = ("rate", _shaper_rate(flow.bit_s), "burst", "32kb", "latency", "50ms")
     command = shell_command("tc", "qdisc", "replace", "dev", _nic_name(end), "root", "tbf", *queue)
     return f"{text}, or keep below it, {_at(end, command)}"
+
+
+def show_bucket(flow: FlowEvidence) -> str:
+    """Return the command that measures the rate and the burst of a policer or shaper in a flow's direction."""
+    return f"linkgauge shape PEER --direction {flow.direction} measures its rate and burst"
 
 
 def manage_queue(end: EndEvidence, qdisc: str | None, drain_bit_s: float | None) -> str:

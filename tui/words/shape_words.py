@@ -56,17 +56,6 @@ def fitting_command(shape: DirectionShape, peer: str) -> str:
     return shell_command(*words, "--datagram", shape.datagram_bytes, "--rate", rate_text(shape.fitting_bit_s or 0))
 
 
-def shape_evidence(shape: DirectionShape) -> str | None:
-    """Return the numbers of a policer or shaper in one phrase, as evidence; None without one."""
-    if shape.kind not in {LimitKind.POLICER, LimitKind.SHAPER} or shape.cir is None or shape.cbs is None:
-        return None
-    payload = format_rate(shape.payload_bit_s or 0.0)
-    return (
-        f"{shape.bursts} bursts show a {shape.kind}: CIR {format_rate(shape.cir.median)} of frames "
-        f"({payload} of payload), CBS {_size(shape.cbs.median)}"
-    )
-
-
 def _rate(shape: DirectionShape, cir: Spread) -> str:
     payload = format_rate(shape.payload_bit_s or 0.0)
     return (

@@ -145,11 +145,19 @@ class _Track:
             slope = self._common_slope(parts)
         if slope is None:
             return None
-        # The pause before the burst has filled the bucket of the first part.
+        return self._line(slope, parts)
+
+    def _line(self, slope: float, parts: list[_Part]) -> _Line:
+        """Return the line of the first part, which the pause before the burst has filled, or of the usual one."""
+        heights = {
+            part.start: float(median(self._offsets(slope, part.kept, part.start)))
+            for part in parts
+            if len(part.kept) >= _FEW_ARRIVALS
+        }
         part = parts[0] if len(parts[0].kept) >= _MIN_ARRIVALS else max(parts, key=lambda each: len(each.kept))
+        height = heights[part.start] if part is parts[0] else float(median(heights.values()))
+        lowest = heights[part.start] - _KNEE_FRAMES * self._frame
         offsets = self._offsets(slope, part.kept, part.start)
-        height = float(median(offsets))
-        lowest = height - _KNEE_FRAMES * self._frame
         knee = next(n for n, off in zip(part.kept, offsets, strict=True) if off >= lowest)
         return _Line(knee, slope, height)
 
@@ -162,15 +170,21 @@ class _Track:
         ]
 
     def _first_slope(self, empty: list[int]) -> float | None:
-        """Return the usual slope between arrivals a few apart, each pair with the weight of its time."""
+        """Return the usual slope between arrivals that are some apart, each pair with the weight of its time.
+
+        A sender that was held up between them gives a pair no more weight than others: its slope may be too low.
+        """
         pairs = sorted(
             ((last - first) * self._frame / span_ns, span_ns)
             for first, last in zip(empty, empty[_MIN_ARRIVALS - 1 :], strict=False)
             if (span_ns := self.arrived[last] - self.arrived[first]) > 0
         )
-        half_ns = sum(span_ns for _, span_ns in pairs) / 2
+        if not pairs:
+            return None
+        most_ns = median(span_ns for _, span_ns in pairs)
+        half_ns = sum(min(span_ns, most_ns) for _, span_ns in pairs) / 2
         for slope, span_ns in pairs:
-            half_ns -= span_ns
+            half_ns -= min(span_ns, most_ns)
             if half_ns <= 0:
                 return slope
         return None

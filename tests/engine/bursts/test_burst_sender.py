@@ -35,7 +35,7 @@ def test_a_limit_of_the_rate_holds_for_the_whole_burst() -> None:
     assert sent.stamps_ns[19] - sent.stamps_ns[0] >= 17_000_000
 
 
-def test_a_burst_ends_early_if_it_is_stopped_or_takes_too_long(monkeypatch) -> None:  # noqa: ANN001
+def test_a_burst_ends_early_if_it_is_stopped_or_takes_too_long(monkeypatch) -> None:
     """What was sent by then is told."""
     sender, receiver = connected_sockets()
     with sender, receiver:

@@ -135,5 +135,3 @@ async def test_bursts_stay_within_the_endpoint_s_limits() -> None:
         assert near.excess[0].limit == "udp_rate_bit_s"
     finally:
         near.close()
-
-

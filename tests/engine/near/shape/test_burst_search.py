@@ -37,9 +37,7 @@ def search(bucket: Bucket) -> tuple[BurstSearch, DirectionShape]:
         assert (step.head + step.tail) * DATAGRAM_BYTES <= MAX_BURST_BYTES
         burst = bucket.send(step)
         found.note(burst, read_burst(burst))
-    shape = judge_direction(
-        Direction.OUT, found.readings, datagram_bytes=DATAGRAM_BYTES, frame_bytes=FRAME_BYTES
-    )
+    shape = judge_direction(Direction.OUT, found.readings, datagram_bytes=DATAGRAM_BYTES, frame_bytes=FRAME_BYTES)
     return found, shape
 
 

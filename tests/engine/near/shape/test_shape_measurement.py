@@ -62,7 +62,9 @@ async def test_bursts_above_an_endpoint_s_limit_end_with_its_reason(endpoint: En
             await measure_shape(Peer(*endpoint.address), QUICK)
 
 
-@pytest.mark.parametrize("wrong", [{"bursts": 2}, {"bursts": 51}, {"datagram_bytes": 63}, {"datagram_bytes": 9_001}])
+@pytest.mark.parametrize(
+    "wrong", [{"bursts": 2}, {"bursts": 51}, {"datagram_bytes": 63}, {"datagram_bytes": 9_001}]
+)
 def test_a_request_out_of_range_is_refused(wrong: dict[str, int]) -> None:
     """With the range."""
     with pytest.raises(PlanError, match="give"):

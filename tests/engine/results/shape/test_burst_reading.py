@@ -8,7 +8,9 @@ from .token_bucket import FRAME_BYTES, pass_bucket, sending_times
 LINE = 1e9
 
 
-def times_for(cir_bit_s: float, cbs_bytes: float, line_bit_s: float = LINE, frame: int = FRAME_BYTES) -> list[float]:
+def times_for(
+    cir_bit_s: float, cbs_bytes: float, line_bit_s: float = LINE, frame: int = FRAME_BYTES
+) -> list[float]:
     """Return when a burst is sent that empties such a bucket and overloads it for a while."""
     head = round(1.4 * cbs_bytes / frame / (1 - cir_bit_s / line_bit_s)) + 32
     return sending_times(head, max(240, round(0.2 * 2 * cir_bit_s / 8 / frame)), line_bit_s, 2 * cir_bit_s, frame)

@@ -8,7 +8,9 @@ from linkgauge.engine.results.shape.burst_reading import Burst
 FRAME_BYTES = 1_514
 
 
-def sending_times(head: int, tail: int, line_bit_s: float, tail_bit_s: float, frame: int = FRAME_BYTES) -> list[float]:
+def sending_times(
+    head: int, tail: int, line_bit_s: float, tail_bit_s: float, frame: int = FRAME_BYTES
+) -> list[float]:
     """Return when datagrams leave, in nanoseconds: the first ones at the line's rate, the others at another one."""
     times, at_ns = list[float](), 0.0
     for number in range(head + tail):
@@ -32,10 +34,10 @@ def pass_bucket(
 ) -> Burst:
     """Return a burst behind a bucket of CBS bytes, which refills at CIR. It is full unless `level_bytes` are in it.
 
-    Without a queue it is a policer, with one a shaper. `line_bit_s` is the rate of a line in front of it, whose queue
-    has no end. A frame is late by up to `jitter_ns`, and is lost behind the bucket with a chance of `loss`.
+    Without a queue it is a policer, with one a shaper. `line_bit_s` is the rate of a line in front of it, whose
+    queue has no end. A frame is late by up to `jitter_ns`, and is lost behind the bucket with a chance of `loss`.
     """
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311
     tokens = cbs_bytes if level_bytes is None else min(cbs_bytes, level_bytes)
     filled_ns = line_free_ns = 0.0
     came: list[tuple[int, float]] = []
