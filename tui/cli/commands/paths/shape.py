@@ -4,21 +4,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
-from ....engine.model.directions import Direction
-from ....engine.model.errors import UsageError
-from ....engine.model.plan import SocketOptions
-from ...words import parsing
-from ..click_extension.option_fields import flag, group, option
-from ..options import OUTPUT, TEST, device_option, json_flag, redact_flag, source_option
-from ..output import check_output_file, emit_json, emit_line, write_csv_file
-from ..peer_options import FarEndOptions, find_named, peer_argument
-from ..turn_options import TurnOptions
+from .....engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from .....engine.model.directions import Direction
+from .....engine.model.errors import UsageError
+from .....engine.model.plan import SocketOptions
+from ....words import parsing
+from ...click_extension.option_fields import flag, group, option
+from ...options import OUTPUT, TEST, device_option, json_flag, redact_flag, source_option
+from ...output import check_output_file, emit_json, emit_line, write_csv_file
+from ...peer_options import FarEndOptions, find_named, peer_argument
+from ...turn_options import TurnOptions
 
 if TYPE_CHECKING:
-    from ....engine.model.peer import Peer
-    from ....engine.near.shape.shape_measurement import ShapeRequest
-    from ....engine.results.shape.shape_result import ShapeResult
+    from .....engine.model.peer import Peer
+    from .....engine.near.shape.shape_measurement import ShapeRequest
+    from .....engine.results.shape.shape_result import ShapeResult
 
 _BURSTS: Final = "10"
 
@@ -51,7 +51,7 @@ class ShapeOptions:
 
     def to_request(self) -> "ShapeRequest":
         """Return the measurement; raise PlanError for a bad option."""
-        from ....engine.near.shape.shape_measurement import ShapeRequest
+        from .....engine.near.shape.shape_measurement import ShapeRequest
 
         return ShapeRequest(
             direction=self.direction,
@@ -68,10 +68,10 @@ def shape(options: ShapeOptions) -> int:
     Bursts of UDP at the line's rate after idle pauses, each followed by an overload, show what passes: ten in each
     direction, about 15 seconds, and longer for slow limits with large bursts. The line is fully loaded meanwhile.
     """
-    from ....engine.host.event_loop import run
-    from ....engine.results.shape.shape_document import shape_document, shape_rows
-    from ..render.shape_report import shape_lines
-    from ..termination import INCOMPLETE, PASS
+    from .....engine.host.event_loop import run
+    from .....engine.results.shape.shape_document import shape_document, shape_rows
+    from ...render.shape_report import shape_lines
+    from ...termination import INCOMPLETE, PASS
 
     far_end = options.far_end.find_peer(find_named(options.peer, "shape"))
     reason = why_unavailable(far_end, Feature.PATH_MTU)
@@ -91,8 +91,8 @@ def shape(options: ShapeOptions) -> int:
 
 
 async def _measure(peer: "Peer", request: "ShapeRequest") -> "ShapeResult":
-    from ....engine.near.connect import open_far_end
-    from ....engine.near.shape.shape_measurement import measure_shape
+    from .....engine.near.connect import open_far_end
+    from .....engine.near.shape.shape_measurement import measure_shape
 
     async with open_far_end(peer) as far_end:
         return await measure_shape(far_end, request)
