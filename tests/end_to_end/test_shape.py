@@ -81,11 +81,11 @@ def test_a_confirmation_has_the_numbers_of_a_policer(linkgauge: CommandLine, pat
     """`check --confirm` sends bursts once its first finding is a policer, and adds what they show."""
     police_at(path.router, "router1")
     serve(linkgauge, path)
-    command = ("check", "none", FAR_HOST, "--line-rate", "1G", "--seconds", "4", "--open", "--confirm", "--json")
+    command = ("check", "1gbe-1500", FAR_HOST, "--seconds", "4", "--open", "--confirm", "--json")
     answer = linkgauge.finish(linkgauge.start(*command, within=path.near))
     document = answer.document
-    if document["findings"][0]["code"] not in {"policer", "path-slow"}:
-        pytest.skip(f"a busy machine: the first finding is {document['findings'][0]['code']}")
+    if document["why"][0]["code"] not in {"policer", "path-slow"}:
+        pytest.skip(f"a busy machine: the first finding is {document['why'][0]['code']}")
     assert document["confirmation"]["shape"]["out"]["limit"] == "policer"
     assert document["confirmation"]["shape"]["out"]["cir_mbit_s"] == pytest.approx(MBIT_S, rel=0.02)
     assert "bursts out show a policer" in document["confirmation"]["text"]
