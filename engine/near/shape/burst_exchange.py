@@ -76,6 +76,9 @@ class BurstExchange:
     def _frame_bytes(self, request: BurstRequest) -> int:
         return request.datagram_bytes + self.socket.header_bytes + FRAME_HEADER_BYTES
 
+    def _pace_bit_s(self, request: BurstRequest) -> float:
+        return request.tail_bit_s * self._frame_bytes(request) / request.datagram_bytes if request.tail else 0.0
+
     async def _send_out(self, request: BurstRequest) -> Burst:
         sending: asyncio.Future[SentBurst] = asyncio.get_running_loop().create_future()
 
@@ -100,6 +103,7 @@ class BurstExchange:
             [sent.stamps_ns[place] for place in places],
             self._frame_bytes(request),
             unread,
+            self._pace_bit_s(request),
         )
 
     async def _settle(self, burst: int) -> tuple[int, int]:
@@ -164,6 +168,7 @@ class BurstExchange:
             [receiver.stamps_ns[n] for n in known],
             self._frame_bytes(request),
             receiver.unread,
+            self._pace_bit_s(request),
         )
 
     async def _ask(

@@ -37,6 +37,11 @@ _RISE_FRAMES: Final = 4.0
 _SPARE_FRAMES: Final = 2  # from the knee to the first loss, at a policer
 _TRIM_FRAMES: Final = 2.0  # off the line: of an arrival behind a sender that was held up
 _TRIM_SPREADS: Final = 4.0
+_STEADY_FRAMES: Final = 1.5  # off the line, usually: a sender by itself wanders by many frames
+_STEADY_BUCKET_FRAMES: Final = 4.0
+_STEADY_SHARE: Final = 0.6
+_STEADY_ARRIVALS: Final = 400
+_SLOWER: Final = 0.9
 _LAST_ARRIVALS: Final = 8  # before the first loss, or at the end
 _LATE_NS: Final = 100_000  # of an arrival, or of a sender that was held up: no wait in a queue
 
@@ -47,7 +52,8 @@ class Burst:
 
     `places` are the numbers of the datagrams in the order of their arrival, `arrived_ns` and `sent_ns` their times.
     `count` is the number of sent datagrams, and `unread` of these found no room in the receiver's socket.
-    `frame_bytes` is each one's Ethernet frame, without preamble and checksum, as Linux counts it.
+    `frame_bytes` is each one's Ethernet frame, without preamble and checksum, as Linux counts it. `pace_bit_s` is
+    the rate at which the last ones were to be sent; 0 is as fast as possible.
     """
 
     count: int
@@ -56,6 +62,7 @@ class Burst:
     sent_ns: Sequence[int]
     frame_bytes: int
     unread: int = 0
+    pace_bit_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,11 @@ def read_burst(burst: Burst) -> BurstReading | None:
     if len(track.places) < _MIN_ARRIVALS:
         return None
     line = track.fit()
-    return track.unlimited() if line is None else track.read(line)
+    reading = track.unlimited() if line is None else track.read(line)
+    if reading.cir_bit_s is None:
+        line = track.fit_steady()
+        reading = reading if line is None else track.read(line, is_steady=True)
+    return reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +154,33 @@ class _Track:
                 return None
             parts = self._parts(slope, self._from_empty_bucket(self._frame / slope))
             slope = self._common_slope(parts)
-        if slope is None:
+        return None if slope is None else self._line(slope, parts)
+
+    def fit_steady(self) -> _Line | None:
+        """Return the line of a burst without waits or losses that came too steadily to be as its sender sent it.
+
+        A shaper in the sending host may hold up the sender itself, so that nothing waits. None if the burst came
+        unsteadily, at its own pace, or at one rate throughout.
+        """
+        every = list(range(len(self.places)))
+        slope = self._first_slope(every)
+        parts: list[_Part] = []
+        for _ in range(_FITS):
+            if slope is None:
+                return None
+            parts = self._parts(slope, every)
+            slope = self._common_slope(parts)
+        pace = self._burst.pace_bit_s
+        if slope is None or (pace and slope * 8 * SECOND_NS > _SLOWER * pace):
             return None
-        return self._line(slope, parts)
+        line = self._line(slope, parts)
+        off = [
+            abs(each - part.height_bytes) for part in parts for each in self._offsets(slope, part.kept, part.start)
+        ]
+        if line.height_bytes < _STEADY_BUCKET_FRAMES * self._frame:  # it came at one rate throughout
+            return None
+        is_steady = median(off) <= _STEADY_FRAMES * self._frame and len(off) >= _STEADY_SHARE * len(every)
+        return line if is_steady and len(off) >= _STEADY_ARRIVALS else None
 
     def _line(self, slope: float, parts: list[_Part]) -> _Line:
         """Return the line of the first part, which the pause before the burst has filled, or of the usual one."""
@@ -236,8 +271,8 @@ class _Track:
         is_enough = sum(len(part.kept) for part in parts) >= _MIN_ARRIVALS
         return common * self._frame / spread if is_enough and spread > 0 and common > 0 else None
 
-    def read(self, line: _Line) -> BurstReading:
-        """Return what the burst shows, for the line of its arrivals."""
+    def read(self, line: _Line, *, is_steady: bool = False) -> BurstReading:
+        """Return what the burst shows, for the line of its arrivals; they waited if they came steadily."""
         places, knee = self.places, line.knee
         lost_from = _onset_of_loss(self._came, places[knee])
         has_loss = lost_from is not None
@@ -249,8 +284,8 @@ class _Track:
         offered = max(_rate(self._sent, knee, self._frame), _rate(self._sent, len(places) - 1, self._frame))
         cir_bit_s = line.slope * 8 * SECOND_NS
         wait = _Wait(places[knee], self._frame, cir_bit_s, offered)
-        waits = wait.is_in_queue(rise_ns, lost_from)
-        if not has_loss and rise_ns < max(_RISE_FRAMES * self._frame / line.slope, 3 * _LATE_NS):
+        waits = is_steady or wait.is_in_queue(rise_ns, lost_from)
+        if not is_steady and not has_loss and rise_ns < max(_RISE_FRAMES * self._frame / line.slope, 3 * _LATE_NS):
             return self.unlimited()
         queue_ns = float(peak_ns) if waits else 0.0
         return BurstReading(

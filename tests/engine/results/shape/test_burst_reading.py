@@ -1,5 +1,8 @@
 """What a burst shows, on computed arrivals behind buckets of every size: the numbers that made them."""
 
+import random
+from dataclasses import replace
+
 import pytest
 from linkgauge.engine.results.shape.burst_reading import Burst, BurstReading, read_burst
 
@@ -100,6 +103,26 @@ def test_a_burst_that_comes_as_it_was_sent_has_no_limit() -> None:
         reading = read(pass_bucket(times, 10e9, 1e9, jitter_ns=10_000, loss=loss))
         assert reading.cir_bit_s is None
         assert reading.offered_bit_s == pytest.approx(LINE, rel=0.02)
+
+
+def test_a_shaper_that_holds_up_the_sender_itself_is_seen_by_its_steady_rate() -> None:
+    """Nothing waits and nothing is lost: the burst comes faster than the rest, which keeps to a line."""
+    draw = random.Random(3)  # noqa: S311
+    at_ns, arrived = 0.0, list[int]()
+    for number in range(3_000):
+        early = (number + 1) * FRAME_BYTES - 500e6 / 8e9 * at_ns < 80e3
+        arrived.append(round(at_ns + draw.random() * 15_000))
+        at_ns += FRAME_BYTES * 8e9 / (1.2e9 if early else 500e6)
+    burst = Burst(3_000, range(3_000), arrived, [at - 40_000 for at in arrived], FRAME_BYTES)
+    assert_close(read(burst), 500e6, 80e3)
+    assert read(burst).waits
+    # A pace of its own explains such a line, and a sender by itself wanders.
+    assert read(replace(burst, pace_bit_s=500e6)).cir_bit_s is None
+    at_ns, wandering = 0.0, list[int]()
+    for _ in range(3_000):
+        wandering.append(round(at_ns))
+        at_ns += draw.choice((12_000, 12_000, 14_000, 60_000, 300_000) if draw.random() < 0.1 else (20_000, 24_000))
+    assert read(replace(burst, arrived_ns=wandering, sent_ns=wandering)).cir_bit_s is None
 
 
 def test_a_burst_of_which_too_little_came_has_no_reading() -> None:
