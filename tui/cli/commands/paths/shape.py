@@ -31,12 +31,20 @@ class ShapeOptions:
     direction: Direction = option(
         TEST,
         "The direction to measure: out, in, or duplex for both, one after the other.",
+        brief="out, in, or duplex: one after the other. [duplex]",
         default=Direction.DUPLEX,
     )
-    bursts: str = option(TEST, "Bursts in each direction, 3 to 50.", default=_BURSTS, metavar="N")
+    bursts: str = option(
+        TEST,
+        "Bursts in each direction, 3 to 50.",
+        brief="Bursts in each direction, 3 to 50. [10]",
+        default=_BURSTS,
+        metavar="N",
+    )
     datagram: str | None = option(
         TEST,
         "UDP payload of a datagram: auto for the path's MTU, or 64 to 9000 bytes.",
+        brief="UDP payload of a datagram. [auto]",
         metavar="SIZE",
         shown="auto",
     )
@@ -44,8 +52,10 @@ class ShapeOptions:
     device: str | None = device_option(TEST)
     turn: TurnOptions = group(TurnOptions)
     far_end: FarEndOptions = group(FarEndOptions)
-    csv: Path | None = option(OUTPUT, "Write a row for each direction.", metavar="FILE")
-    force: bool = flag(OUTPUT, "Replace the file if it exists.", "-f")
+    csv: Path | None = option(
+        OUTPUT, "Write a row for each direction.", brief="Write a row for each direction.", metavar="FILE"
+    )
+    force: bool = flag(OUTPUT, "Replace the file if it exists.", "-f", brief="Replace the file if it exists.")
     as_json: bool = json_flag()
     redact: bool = redact_flag()
 
