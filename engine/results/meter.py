@@ -13,7 +13,7 @@ from ..model.counters.path_trace import PathTrace
 from ..model.directions import Direction, End, sender_of
 from ..model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned
 from ..model.expected_rate import Expectation
-from ..model.plan import SECOND_NS, Plan, Settings
+from ..model.plan import SECOND_NS, Dialect, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.workload import Workload
 from .confidence import Estimate
@@ -235,6 +235,7 @@ class Meter:
             unknown_ns=self._unknown_ns,
             others=sum_end(self.periods, End.FAR).others_summary,
             elapsed_ns=self.elapsed_ns or None,
+            dialect=Dialect.LINKGAUGE if self.started is None else self.started.dialect,
         )
 
     def _use_settings(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:

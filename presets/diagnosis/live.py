@@ -24,6 +24,7 @@ from .evidence import (
     read_evidence,
 )
 from .finding import Finding
+from .observed_sender import diagnose_observed
 from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
 from .period_sums import PeriodSums
 from .window_bounds import FlowWindows, flow_windows
@@ -228,6 +229,8 @@ class LiveDiagnosis(EvidenceCollector):
         return any(finding.code in PATH_MTU_SYMPTOMS for finding in self.final_findings)
 
     def _diagnose(self, evidence: Evidence) -> tuple[Finding, ...]:
+        if evidence.is_observed:
+            return diagnose_observed(evidence)
         has_target = evidence.expected_bit_s is not None or evidence.bit_s <= 0
         if has_target or self._without_target or evidence.is_latency_test:
             return diagnose(evidence)
