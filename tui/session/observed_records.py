@@ -23,6 +23,8 @@ from .run_recorder import Outcome, new_id
 MAX_RECORDS: Final = 256
 """So many connections are saved by one `ObservedRecords`; a busy server opens thousands an hour."""
 _TURNED_AFTER: Final = 2  # observations with the other main direction
+LEFT: Final = RunEnd(Reason.STOPPED, EndText.STOPPED_HERE.value)
+"""The end of an entry that the user has ended, by a key or by leaving."""
 _CONNECTION_ENDED: Final = RunEnd(Reason.COMPLETED, EndText.CONNECTION_ENDED.value)
 NOT_JUDGED: Final = frozenset({Status.NEW, Status.IDLE, Status.ENDED})
 
@@ -126,7 +128,7 @@ class ObservedRecords:
         self._wanted: set[ConnectionKey] = set()
         self._active: dict[ConnectionKey, ObservedRecord] = {}
         self.ended: list[ObservedRecord] = []
-        self.skipped = 0
+        self.is_full = False
 
     @property
     def saved_keys(self) -> frozenset[ConnectionKey]:
@@ -144,7 +146,7 @@ class ObservedRecords:
     def stop(self, key: ConnectionKey) -> ObservedRecord | None:
         """End the record of a connection; return it, or None if nothing of it was saved."""
         self._wanted.discard(key)
-        return self._end(key, RunEnd(Reason.STOPPED, EndText.STOPPED_HERE.value))
+        return self._end(key, LEFT)
 
     def take(self, observation: Observation) -> None:
         """Add an observation to the records, and end those of connections that have ended."""
@@ -169,7 +171,7 @@ class ObservedRecords:
         if not is_wanted or row.events is None or not row.events.samples:
             return
         if len(self._active) + len(self.ended) >= MAX_RECORDS:
-            self.skipped += 1
+            self.is_full = True
             return
         log = self._open_log()
         if log is not None:
