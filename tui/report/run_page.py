@@ -135,7 +135,7 @@ def render_report(history: RunLog, rows: Sequence[RunRecord]) -> str:
 def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
     """Return the values of one run by the names in the template; what there is not is empty."""
     summary, line = run.outcome.summary, run_line(run.row)
-    name = line.label or f"{line.program or line.preset or 'no preset'} to {line.peer}"
+    name = line.label or f"{line.subject} to {line.peer}"
     first = headline(summary, run.outcome.verdict)
     queue_findings, findings = split_findings(run.outcome.findings)
     load = summary.responsiveness
@@ -331,5 +331,5 @@ def _comparison_view(runs: Sequence[StoredRun]) -> _ComparisonView:
 def _legend_text(run: StoredRun) -> str:
     line = run_line(run.row)
     label = f"{line.label}: " if line.label else ""
-    test = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
+    test = f"{line.subject} to {line.peer}, {line.test}"
     return f"{label}{line.rate_with_unit}, {line.verdict_words}, {test}, {line.when} UTC"

@@ -66,6 +66,11 @@ class RunLine:
         return "mixed" if self.has_changes else self.test
 
     @property
+    def subject(self) -> str:
+        """The program of an observed connection, or the preset of a test."""
+        return self.program or self.preset or "no preset"
+
+    @property
     def when(self) -> str:
         """The start of the run in UTC, to the minute: `2026-11-21 01:46`."""
         return (
