@@ -103,7 +103,7 @@ class Cause:
     @property
     def needs_delay(self) -> bool:
         """Whether it is no cause on a link without delay."""
-        return bool(self.receive_buffer or self.send_buffer or self.far_sysctls)
+        return bool(self.receive_buffer or self.send_buffer or self.far_sysctls or self.faults.loss_percent)
 
 
 _HEALTHY: Final = ("healthy", "app-limited", "unknown")  # no finding; on a busy machine a program may lack data

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ...host.process_identity import is_process_alive
 from ...model.run_end import Reason
@@ -103,6 +103,11 @@ class RunEntry:
     note: str | None
     group: str | None
     figures: RunBrief
+
+    @property
+    def kind(self) -> Literal["observed", "test"]:
+        """Whether it is a connection of another program that was observed, or a test."""
+        return "test" if self.figures.observed is None else "observed"
 
 
 def find_numbers(connection: LogConnection, query: RunQuery) -> RunNumbers:
