@@ -35,7 +35,7 @@ _LINES: Final = {"veth": "1G", "tbf": "1G", "tight": "100M", "delayed": "100M"}
 _OBSERVED_S: Final = 4
 _READY_S: Final = 1.0
 _DEADLINE_S: Final = 60.0
-_RIGHT: Final = ("app-limited", "pacing")
+_RIGHT: Final = ("app-limited", "pacing", "idle")  # a mebibyte at 1 Mb/s is followed by 8 s of nothing
 _SINK: Final = """
 import socket, sys
 server = socket.socket()
