@@ -1,8 +1,8 @@
 """The result for a connection of another program: its status, the reason in a sentence, and findings.
 
-Pure. The findings of a sender are those of a run (presets/diagnosis/observed_sender.py), and a receiver has its own
-(receiver_side.py). The status needs more than the evidence has: whether anything moves, the program's CPU load, and
-the traffic of the interface.
+Pure. The findings of a sender are those of a run (sender_side.py), and a receiver has its own (receiver_side.py). The
+status needs more than the evidence has: whether anything moves, the program's CPU load, and the traffic of the
+interface.
 """
 
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ from ..engine.model.directions import Direction, End
 from ..presets.diagnosis.evidence import Evidence
 from ..presets.diagnosis.finding import Finding
 from ..presets.diagnosis.flow_view import FlowView, flow_views
-from ..presets.diagnosis.observed_sender import describe_decision, diagnose_observed, lacks_data
 from ..presets.number_text import format_quantity, format_rate, format_share, format_time
 from .observation import Status
 from .receiver_side import find_receiver_limits
+from .sender_side import describe_decision, diagnose_observed, lacks_data
 from .thread_loads import ThreadLoad
 
 _FULL: Final = 0.95  # of the rate that an interface should carry, by all of its traffic

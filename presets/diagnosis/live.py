@@ -24,7 +24,6 @@ from .evidence import (
     read_evidence,
 )
 from .finding import Finding
-from .observed_sender import diagnose_observed
 from .path_mtu import PATH_MTU_SYMPTOMS, name_path_mtu
 from .period_sums import PeriodSums
 from .window_bounds import FlowWindows, flow_windows
@@ -42,6 +41,15 @@ CeilingLookup = Callable[[Settings], int | None]
 
 def no_ceiling(_settings: Settings) -> None:
     """Return None: the machine's ceiling is unknown."""
+
+
+ObservedDiagnosis = Callable[[Evidence], tuple[Finding, ...]]
+"""Returns the findings of a connection of another program, in whose words no test is the remedy."""
+
+
+def no_findings(_evidence: Evidence) -> tuple[Finding, ...]:
+    """Return no findings."""
+    return ()
 
 
 class EvidenceCollector:
@@ -162,8 +170,8 @@ class LiveDiagnosis(EvidenceCollector):
     """The diagnosis of one run, by the sums of its meter.
 
     `current_findings` are for the screen, `final_findings` for the run log. `link` is the expected link, `ceiling`
-    returns this machine's rate over loopback. A run without an expected rate has findings only with
-    `without_target`, or if no payload arrives.
+    returns this machine's rate over loopback. `of_observed` diagnoses a connection of another program. A
+    run without an expected rate has findings only with `without_target`, or if no payload arrives.
     """
 
     def __init__(
@@ -174,8 +182,10 @@ class LiveDiagnosis(EvidenceCollector):
         pass_percent: float = 95.0,
         ceiling: CeilingLookup = no_ceiling,
         without_target: bool = False,
+        of_observed: ObservedDiagnosis = no_findings,
     ) -> None:
         super().__init__(meter, link, pass_percent=pass_percent, ceiling=ceiling)
+        self._of_observed = of_observed
         self._without_target = without_target
         self.path_mtu: PathMtu | None = None  # measured after the run
         self._stable = StableFindings()
@@ -230,7 +240,7 @@ class LiveDiagnosis(EvidenceCollector):
 
     def _diagnose(self, evidence: Evidence) -> tuple[Finding, ...]:
         if evidence.is_observed:
-            return diagnose_observed(evidence)
+            return self._of_observed(evidence)
         has_target = evidence.expected_bit_s is not None or evidence.bit_s <= 0
         if has_target or self._without_target or evidence.is_latency_test:
             return diagnose(evidence)

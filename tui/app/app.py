@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from ..kit.screens.feature_app import StoredServices
     from ..mesh.mesh_session import MeshSession
     from ..mesh.stored_mesh import StoredMeshes
+    from ..observe.observed_records import ObservedRecords
     from ..run.run_services import RunServices
-    from ..session.observed_records import ObservedRecords
     from ..session.run_spec import RunSpec
     from ..sweep.sweep_session import StoredSweeps
     from ..watch.watch_screen import Watch
@@ -134,7 +134,7 @@ class BaseApp(FeatureApp):
         from ...observe.observer import observe
         from ...observe.request import ObserveRequest
         from ..observe.observe_screen import ObserveScreen, screen_request
-        from ..session.observed_records import ObservedRecords
+        from ..observe.observed_records import ObservedRecords
 
         request = screen_request(ObserveRequest(pass_percent=self.preferences.pass_mark))
         records = ObservedRecords(services.open_log)

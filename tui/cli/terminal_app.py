@@ -414,7 +414,7 @@ def _log_on_demand() -> "Generator[Callable[[], RunLog | None]]":
 async def _run_observe(request: "ObserveRequest", catalog: Catalog) -> int:
     from ...observe.observer import Observer, observe
     from ..observe.observe_screen import screen_request
-    from ..session.observed_records import ObservedRecords
+    from ..observe.observed_records import ObservedRecords
 
     if request.target is not None and request.target.kind == "host":
         REDACTION.learn_host(request.target.host)

@@ -25,11 +25,11 @@ from ..kit.screens.feature_app import preferences_of
 from ..readings.cockpit_snapshot import CockpitSnapshot
 from ..readings.flow_reading import FlowReading, flow_reading
 from ..readings.plot_values import PlotContent
-from ..session.observed_records import ObservedRecords
 from ..session.preferences import Preferences
 from .connection_readings import ConnectionReadings, Point, shown_direction
 from .connection_words import STATUS_MARKS, facts, figures, short_reason
 from .observe_lines import connection_head, saving_mark, why_lines, wrapped
+from .observed_records import ObservedRecords
 
 _MAIN_CONTENTS: Final = (PlotContent.THROUGHPUT, PlotContent.RTT, PlotContent.CWND, PlotContent.WINDOWS)
 _EXPECTED_AT: Final = 0.9  # of a gauge's bar

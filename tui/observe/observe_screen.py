@@ -21,13 +21,13 @@ from ..kit.screens.export import prompt_export
 from ..kit.screens.feature_app import app_of
 from ..kit.screens.progress_screen import ProgressScreen
 from ..kit.widgets.typed_input import Debounce, TextField
-from ..session.observed_records import LEFT, ObservedRecords
 from ..words.redaction import REDACTION
 from .connection_readings import Histories
 from .connection_screen import ConnectionScreen, toggle_saving
 from .connection_table import ConnectionTable
 from .connection_words import STATUS_MARKS, STATUS_WORDS, empty_text
 from .observe_lines import TableState, connection_head, connection_lines, head_line, state_line
+from .observed_records import LEFT, ObservedRecords
 from .observed_rows import SORTS, ObservedRows
 
 _TOP: Final = 256

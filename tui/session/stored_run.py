@@ -19,13 +19,12 @@ from ...presets.diagnosis.evidence import LinkEvidence, link_evidence
 from ...presets.diagnosis.finding import finding_figures, read_findings
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
-from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
+from ...presets.verdict import Verdict, VerdictCode, judge, observed_verdict, read_limit
 from ...presets.wire import DEFAULT_VARIANT
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
 from ..readings.live_readings import LiveReadings
 from ..words.comparison import LETTERS, changed_settings, comparison_table, identity_differences
 from ..words.table import Table
-from .observed_records import observed_verdict
 from .run_recorder import Outcome
 from .run_replay import RunReplay
 

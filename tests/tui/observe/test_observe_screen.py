@@ -23,13 +23,13 @@ from linkgauge.tui.kit.screens.help import HelpScreen
 from linkgauge.tui.observe.connection_screen import ConnectionScreen
 from linkgauge.tui.observe.connection_table import ConnectionTable
 from linkgauge.tui.observe.observe_screen import ObserveScreen, screen_request
-from linkgauge.tui.session.observed_records import ObservedRecords
+from linkgauge.tui.observe.observed_records import ObservedRecords
 from linkgauge.tui.words.redaction import REDACTION
 from textual.pilot import Pilot
 
 from ..app_driver import screen_text, until
-from ..session.watched_connection import Watched
 from .example_observations import Source, connection, ended, examples, observation
+from .watched_connection import Watched
 
 pytestmark = pytest.mark.usefixtures("world")
 

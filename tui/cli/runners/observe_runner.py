@@ -23,7 +23,7 @@ from .recording import error_lines, open_recording
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
-    from ...session.observed_records import ObservedRecords
+    from ...observe.observed_records import ObservedRecords
 
 
 _TIME_UP: Final = RunEnd(Reason.COMPLETED, EndText.DURATION_UP.value)
@@ -105,7 +105,7 @@ def _saved(job: ObserveJob) -> Generator["ObservedRecords | None"]:
     if not job.saves:
         yield None
         return
-    from ...session.observed_records import MAX_RECORDS, ObservedRecords
+    from ...observe.observed_records import MAX_RECORDS, ObservedRecords
 
     with open_recording() as log:
         records = ObservedRecords(lambda: log, label=job.label, saves_all=True)

@@ -9,7 +9,7 @@ from linkgauge.observe.observation import ConnectionKey, Observation, ObservedCo
 
 from ...observe.made_sockets import INTERVAL_NS, Socket
 from ...observe.tracked import HERE, RATE
-from ..observe.example_observations import SLOW_READER
+from .example_observations import SLOW_READER
 
 STEP = 250_000  # a quarter of a second at 8 Mb/s
 KEY = ConnectionKey("tcp", SocketAddress("192.0.2.1", 1), SocketAddress("192.0.2.9", 80), 7)

@@ -17,8 +17,8 @@ from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog
 from ...engine.results.run_result import ObservedFigures
 from ...observe.observation import ConnectionEvents, ConnectionKey, Observation, ObservedConnection, Status
-from ...presets.verdict import Verdict
-from .run_recorder import Outcome, new_id
+from ...presets.verdict import observed_verdict
+from ..session.run_recorder import Outcome, new_id
 
 MAX_RECORDS: Final = 256
 """So many connections are saved by one `ObservedRecords`; a busy server opens thousands an hour."""
@@ -27,11 +27,6 @@ LEFT: Final = RunEnd(Reason.STOPPED, EndText.STOPPED_HERE.value)
 """The end of an entry that the user has ended, by a key or by leaving."""
 _CONNECTION_ENDED: Final = RunEnd(Reason.COMPLETED, EndText.CONNECTION_ENDED.value)
 NOT_JUDGED: Final = frozenset({Status.NEW, Status.IDLE, Status.ENDED})
-
-
-def observed_verdict(reason: str | None) -> Verdict:
-    """Return the verdict of an observed connection: it is no test, so that its result stands in for one."""
-    return Verdict("none", f"NO VERDICT: {reason or 'the result is unknown.'}")
 
 
 class ObservedRecord:

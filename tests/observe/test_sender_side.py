@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.events import ObservedSocket
+from linkgauge.observe.sender_side import describe_decision, diagnose_observed, lacks_data
 from linkgauge.presets.diagnosis.evidence import Evidence, HoldShares
 from linkgauge.presets.diagnosis.flow_view import flow_views
-from linkgauge.presets.diagnosis.observed_sender import describe_decision, diagnose_observed, lacks_data
 
-from .evidence_cases import run
+from ..presets.diagnosis.evidence_cases import run
 
 SOCKET = ObservedSocket("[2001:db8::1]:5", "[2001:db8::2]:443", "eve", "rsync", 812)
 

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from ...engine.model.directions import Direction, End
-from ...engine.model.shell_commands import shell_command
-from ..number_text import format_quantity
-from . import remedies
-from .diagnose import diagnose
-from .evidence import Evidence
-from .finding import Finding, FindingCode
-from .flow_view import FlowView, flow_views
+from ..engine.model.directions import Direction, End
+from ..engine.model.shell_commands import shell_command
+from ..presets.diagnosis import remedies
+from ..presets.diagnosis.diagnose import diagnose
+from ..presets.diagnosis.evidence import Evidence
+from ..presets.diagnosis.finding import Finding, FindingCode
+from ..presets.diagnosis.flow_view import FlowView, flow_views
+from ..presets.number_text import format_quantity
 
 _EMPTY: Final = 0.5  # of the samples, or of the time: a sender that lacks data so often
 _BUFFERED: Final = 0.2  # of the time: a full send buffer that is small has nothing unsent either

@@ -11,15 +11,15 @@ from linkgauge.engine.model.plan import SECOND_NS, Dialect
 from linkgauge.engine.model.run_end import EndText, Reason, RunEnd
 from linkgauge.engine.results.run_log import RunLog, RunQuery
 from linkgauge.observe.observation import Observation, Status
-from linkgauge.tui.session import observed_records
-from linkgauge.tui.session.observed_records import LEFT, ObservedRecords
+from linkgauge.tui.observe import observed_records
+from linkgauge.tui.observe.observed_records import LEFT, ObservedRecords
 from linkgauge.tui.session.run_exports import export_runs
 from linkgauge.tui.session.run_replay import RunReplay
 from linkgauge.tui.session.stored_run import compare_stored_runs, read_stored_run
 from linkgauge.tui.words.run_line import run_line
 from linkgauge.tui.words.summary import headline, plan_text
 
-from ..observe.example_observations import SLOW_READER
+from .example_observations import SLOW_READER
 from .watched_connection import KEY, NAME, Watched
 
 
