@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from statistics import median
 from typing import Final
 
 from ..model.plan import SECOND_NS, Mode
@@ -26,6 +27,7 @@ from .socket_io import SocketThread
 # copies such blocks out carried 0.96 of its rate without.
 _LOW_WATER_BYTES: Final = 512 * 1024
 _LOW_WATER_BYTES_S: Final = 2_500_000_000  # 20 Gb/s: 0.2 ms at most
+_TRIES: Final = 3  # of each memory
 _NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 
 
@@ -180,10 +182,38 @@ def receive_pieces(buffer: memoryview) -> list[memoryview]:
     """Return pieces that add up to the size of a buffer and are all the same memory, for one scattering read.
 
     As where payload is sent, a piece stays in a core's own cache, and the buffer does not. On loopback one
-    session received 55 Gb/s of copied payload into 1 MiB and 61 into pieces of 64 KiB; out of a file 75 into
-    512 KiB and 92 into such pieces, eleven rounds of each in turn.
+    session received out of a file 75 Gb/s into 512 KiB and 92 into such pieces, eleven rounds of each in turn. For
+    copied payload it depends on the machine: BufferTrial.
     """
     return [buffer[:PIECE_BYTES]] * (len(buffer) // PIECE_BYTES)
+
+
+class BufferTrial:
+    """Tries which memory takes copied payload faster: the whole buffer, or one piece of it repeatedly.
+
+    On one two-core machine loopback carried 55 Gb/s into the whole buffer and 61 into pieces, on another 97 and 85
+    (`linkgauge run loopback --mode copy --block 1M`, rounds in turn). So the first intervals of a fast session use
+    both in turn. A slow session is left with pieces: there it makes no difference.
+    """
+
+    def __init__(self, buffer: memoryview) -> None:
+        self._choices = (receive_pieces(buffer), [buffer])
+        self._rates: tuple[list[float], list[float]] = ([], [])
+        self._chosen = 0
+        self.is_over = False
+
+    @property
+    def pieces(self) -> list[memoryview]:
+        """The memory for the next interval."""
+        return self._choices[self._chosen]
+
+    def add_interval(self, bytes_s: float) -> None:
+        """Take the rate of the last interval."""
+        if bytes_s < _LOW_WATER_BYTES_S:
+            return
+        self._rates[self._chosen].append(bytes_s)
+        self.is_over = all(len(rates) == _TRIES for rates in self._rates)
+        self._chosen = int(median(self._rates[1]) > median(self._rates[0])) if self.is_over else 1 - self._chosen
 
 
 class StreamReceiver(ReceivingSession):
@@ -192,29 +222,36 @@ class StreamReceiver(ReceivingSession):
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:
         super().__init__(sock, context)
         self._buffer = resources.buffer
-        self._pieces = receive_pieces(resources.buffer)
         self._is_discarding = resources.mode is Mode.DISCARD
         self._can_wait = self._is_discarding or resources.payload.size_bytes < _LOW_WATER_BYTES
+        self._trial = BufferTrial(resources.buffer)
+        self._pieces = self._trial.pieces
+        self._is_trying = resources.mode is Mode.COPY and not self._can_wait
         self._has_low_water = False
         self._count_lock = threading.Lock()  # between the thread and refresh()
         self._last_reading = (time.monotonic_ns(), self._words[self._bytes_at])
 
     def refresh(self) -> None:
-        """Raise the low-water mark while the session is fast, and lower it afterwards."""
+        """Raise the low-water mark while the session is fast, and lower it afterwards, or go on with the trial."""
         super().refresh()
-        if not self._can_wait or self._closed:
+        if self._closed or not (self._can_wait or self._is_trying):
             return
-        (since_ns, before), self._last_reading = (
-            self._last_reading,
-            (time.monotonic_ns(), self._words[self._bytes_at]),
-        )
-        span_ns = max(1, self._last_reading[0] - since_ns)
-        is_fast = (self._last_reading[1] - before) * 1_000_000_000 >= _LOW_WATER_BYTES_S * span_ns
-        if is_fast != self._has_low_water:
+        bytes_s = self._read_rate()
+        is_fast = bytes_s >= _LOW_WATER_BYTES_S
+        if self._is_trying:
+            self._trial.add_interval(bytes_s)
+            self._pieces, self._is_trying = self._trial.pieces, not self._trial.is_over
+        elif is_fast != self._has_low_water:
             self._has_low_water = is_fast
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _LOW_WATER_BYTES if is_fast else 1)
             if not is_fast:
                 self._receive_once()  # bytes that have arrived already wake nothing
+
+    def _read_rate(self) -> float:
+        """Return the bytes a second since the last call."""
+        (since_ns, before), now = self._last_reading, (time.monotonic_ns(), self._words[self._bytes_at])
+        self._last_reading = now
+        return (now[1] - before) * SECOND_NS / max(1, now[0] - since_ns)
 
     def _start_io(self) -> None:
         if self._is_alone:

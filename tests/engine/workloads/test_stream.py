@@ -5,7 +5,9 @@ from linkgauge.engine.model.counters.session_counters import TCP_COUNTER_NAMES
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.plan import SECOND_NS, Mode
 from linkgauge.engine.workloads.byte_pace import SLOW_BIT_S
+from linkgauge.engine.workloads.session import PIECE_BYTES, allocate_buffer
 from linkgauge.engine.workloads.sockets import set_pacing, unsent_limit_bytes
+from linkgauge.engine.workloads.stream import BufferTrial
 
 from ..tcp_pair import only_linux
 from ..waiting import until
@@ -43,6 +45,26 @@ async def test_a_session_in_a_thread_continues_on_the_event_loop() -> None:
     await until(lambda: pair.received_bytes >= reached + 4 * MANY_BYTES)
     assert pair.lost == []
     pair.close()
+
+
+@pytest.mark.parametrize(("whole_bytes_s", "expected_bytes"), [(12e9, 4 * PIECE_BYTES), (9e9, PIECE_BYTES)])
+def test_a_fast_receiver_keeps_the_memory_that_was_faster(whole_bytes_s: float, expected_bytes: int) -> None:
+    """Of several intervals with each: one in which the machine stood still does not decide."""
+    trial = BufferTrial(allocate_buffer(4 * PIECE_BYTES))
+    for number in range(6):
+        assert not trial.is_over
+        trial.add_interval(3e9 if number < 2 else whole_bytes_s if len(trial.pieces) == 1 else 10e9)
+    assert trial.is_over
+    assert len(trial.pieces[0]) == expected_bytes
+
+
+def test_a_slow_receiver_tries_no_memory() -> None:
+    """What it reads into makes no difference there."""
+    trial = BufferTrial(allocate_buffer(4 * PIECE_BYTES))
+    for _ in range(20):
+        trial.add_interval(1e9)
+    assert len(trial.pieces) == 4
+    assert not trial.is_over
 
 
 def unsent_bytes(pair: StreamPair) -> int:
