@@ -1,6 +1,6 @@
 """The result for a connection of another program: its status, the reason in a sentence, and findings.
 
-Pure. The findings of a sender are those of a run (sender_side.py), and a receiver has its own (receiver_side.py). The
+Pure. The findings of a sender are those of a run (sender_side.py). A receiver has its own (receiver_side.py). The
 status needs more than the evidence has: whether anything moves, the program's CPU load, and the traffic of the
 interface.
 """

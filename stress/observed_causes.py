@@ -259,7 +259,7 @@ def _ends(cause: Cause, options: argparse.Namespace) -> Generator[Ends]:
     if options.maker == "bridged":
         with bridged_link(cause.faults, cause.policed_mbit_s, _BUCKET, options.queue) as names:
             commands = [["ip", "netns", "exec", name] for name in names]
-            yield from _prepared(cause, options, *commands, [["--netns", name] for name in names])
+            yield from _prepared(cause, options, commands, [["--netns", name] for name in names])
         return
     case = Case(0, cause.name, cause.wanted, _PRESET, cause.faults, maker=options.maker, queue=options.queue)
     if cause.policed_mbit_s:
@@ -268,13 +268,14 @@ def _ends(cause: Cause, options: argparse.Namespace) -> Generator[Ends]:
     with open_link(case) as link:
         pids = (str(link.near_pid), str(link.far_pid))
         commands = [["nsenter", "-t", pid, "-n"] for pid in pids]
-        yield from _prepared(cause, options, *commands, [["--pid", pid] for pid in pids])
+        yield from _prepared(cause, options, commands, [["--pid", pid] for pid in pids])
 
 
 def _prepared(
-    cause: Cause, options: argparse.Namespace, near: list[str], far: list[str], entries: list[list[str]]
+    cause: Cause, options: argparse.Namespace, commands: list[list[str]], entries: list[list[str]]
 ) -> Generator[Ends]:
     """Set the far kernel's values, give both ends IPv6 if it is wanted, and yield them."""
+    near, far = commands
     for name, value in cause.far_sysctls.items():
         subprocess.run([*far, "sysctl", "-qw", f"{name}={value}"], check=True)
     ends = Ends(near, far, entries[1 if options.at_receiver else 0])
