@@ -17,6 +17,8 @@ from linkgauge.presets.lab_link import Faults
 
 _LINE_MBIT_S = 100
 _NEAR_GATEWAY, _FAR_GATEWAY = "10.213.1.2", "10.213.2.2"
+NEAR_IPV6, FAR_IPV6 = "fd00:7::1", "fd00:7::2"
+_NEAR_GATEWAY6, _FAR_GATEWAY6 = "fd00:7::f1", "fd00:7::f2"
 _TIMEOUT_S = 30
 
 
@@ -44,22 +46,27 @@ def bridged_link(faults: Faults, policed_mbit_s: int, bucket_bytes: int, queue: 
         _run("ip", "-n", bridge, "link", "add", "br0", "up", "type", "bridge")
         for device in ("b0", "b1"):
             _run("ip", "-n", bridge, "link", "set", device, "master", "br0")
-        for name, device, address, gateway, there in (
-            (near, "n0", NEAR_ADDRESS, _NEAR_GATEWAY, FAR_ADDRESS),
-            (far, "f0", FAR_ADDRESS, _FAR_GATEWAY, NEAR_ADDRESS),
+        for name, device, ways in (
+            (near, "n0", ((NEAR_ADDRESS, _NEAR_GATEWAY, FAR_ADDRESS), (NEAR_IPV6, _NEAR_GATEWAY6, FAR_IPV6))),
+            (far, "f0", ((FAR_ADDRESS, _FAR_GATEWAY, NEAR_ADDRESS), (FAR_IPV6, _FAR_GATEWAY6, NEAR_IPV6))),
         ):
-            _run("ip", "-n", name, "addr", "add", f"{address}/32", "dev", device)
-            _run("ip", "-n", name, "route", "add", f"{gateway}/32", "dev", device)
-            _run("ip", "-n", name, "route", "add", f"{there}/32", "via", gateway, "dev", device)
+            for address, gateway, there in ways:
+                _add_address(name, device, address)
+                _run("ip", "-n", name, "route", "add", gateway, "dev", device)
+                _run("ip", "-n", name, "route", "add", there, "via", gateway, "dev", device)
         _route(router, faults, policed_mbit_s, bucket_bytes, queue)
         yield near, far
 
 
 def _route(router: str, faults: Faults, policed_mbit_s: int, bucket_bytes: int, queue: str) -> None:
     """Have the router forward, shape, drop and police."""
-    for device, gateway, end in (("r0", _NEAR_GATEWAY, NEAR_ADDRESS), ("r1", _FAR_GATEWAY, FAR_ADDRESS)):
-        _run("ip", "-n", router, "addr", "add", f"{gateway}/32", "dev", device)
-        _run("ip", "-n", router, "route", "add", f"{end}/32", "dev", device)
+    for device, ways in (
+        ("r0", ((_NEAR_GATEWAY, NEAR_ADDRESS), (_NEAR_GATEWAY6, NEAR_IPV6))),
+        ("r1", ((_FAR_GATEWAY, FAR_ADDRESS), (_FAR_GATEWAY6, FAR_IPV6))),
+    ):
+        for gateway, end in ways:
+            _add_address(router, device, gateway)
+            _run("ip", "-n", router, "route", "add", end, "dev", device)
         rate = f"{_LINE_MBIT_S * (1 - faults.slow_percent / 100):g}mbit"
         root = ("qdisc", "add", "dev", device, "root")
         if queue == "tbf":
@@ -70,7 +77,7 @@ def _route(router: str, faults: Faults, policed_mbit_s: int, bucket_bytes: int, 
                  "rate", rate, "burst", "32k")  # fmt: skip
             _run("tc", "-n", router, "qdisc", "add", "dev", device, "parent", "1:1", "bfifo", "limit", "375k")
     inside = ("ip", "netns", "exec", router)
-    _run(*inside, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+    _run(*inside, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
     rules: list[str] = []
     if faults.loss_percent:
         rules.append(f"numgen random mod 10000 < {round(100 * faults.loss_percent)} drop")
@@ -79,9 +86,15 @@ def _route(router: str, faults: Faults, policed_mbit_s: int, bucket_bytes: int, 
             f"oifname r1 limit rate over {policed_mbit_s * 125} kbytes/second burst {bucket_bytes} bytes drop"
         )
     if rules:
-        _run(*inside, "nft", "add table ip t; add chain ip t f { type filter hook forward priority 0; }")
+        _run(*inside, "nft", "add table inet t; add chain inet t f { type filter hook forward priority 0; }")
         for rule in rules:
-            _run(*inside, "nft", f"add rule ip t f {rule}")
+            _run(*inside, "nft", f"add rule inet t f {rule}")
+
+
+def _add_address(name: str, device: str, address: str) -> None:
+    """Add the address of one host alone, without a wait for others that might have it."""
+    nodad = ("nodad",) if ":" in address else ()
+    _run("ip", "-n", name, "addr", "add", f"{address}/{128 if nodad else 32}", "dev", device, *nodad)
 
 
 def _run(*command: str) -> None:

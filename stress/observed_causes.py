@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from bridged_link import bridged_link
+from bridged_link import FAR_IPV6, NEAR_IPV6, bridged_link
 from grid_cases import Case
 from link_makers import MAKERS, open_link
 from linkgauge.engine.lab.link_spec import FAR_ADDRESS, NEAR_ADDRESS
@@ -274,24 +274,13 @@ def _ends(cause: Cause, options: argparse.Namespace) -> Generator[Ends]:
 def _prepared(
     cause: Cause, options: argparse.Namespace, commands: list[list[str]], entries: list[list[str]]
 ) -> Generator[Ends]:
-    """Set the far kernel's values, give both ends IPv6 if it is wanted, and yield them."""
+    """Set the far kernel's values, and yield both ends, with the addresses that are wanted."""
     near, far = commands
     for name, value in cause.far_sysctls.items():
         subprocess.run([*far, "sysctl", "-qw", f"{name}={value}"], check=True)
     ends = Ends(near, far, entries[1 if options.at_receiver else 0])
     if options.ipv6:
-        ends = replace(ends, near_address="fd00:7::1", far_address="fd00:7::2")
-        for command, address, other in (
-            (near, ends.near_address, FAR_ADDRESS),
-            (far, ends.far_address, NEAR_ADDRESS),
-        ):
-            route = subprocess.run(
-                [*command, "ip", "-j", "route", "get", other], check=True, capture_output=True, text=True
-            )
-            device = json.loads(route.stdout)[0]["dev"]
-            subprocess.run([*command, "sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=0"], check=True)
-            words = ("addr", "add", f"{address}/64", "dev", device, "nodad")
-            subprocess.run([*command, "ip", "-6", *words], check=True)
+        ends = replace(ends, near_address=NEAR_IPV6, far_address=FAR_IPV6)
     yield ends
 
 
@@ -338,6 +327,8 @@ def main() -> None:
     parser.add_argument("--ipv6", action="store_true")
     parser.add_argument("--at-receiver", action="store_true")
     options = parser.parse_args()
+    if options.ipv6 and options.maker != "bridged":
+        parser.error("only a bridged link has IPv6; add --maker bridged")
     if os.geteuid() != 0:
         sys.exit("the namespaces of a lab are entered as root")
     only = None if options.only is None else options.only.split(",")
