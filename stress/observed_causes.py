@@ -114,7 +114,13 @@ CAUSES: Final = (
     Cause(
         "window-small", ("window-below-bdp",), _DELAYED, receive_buffer=32_768, at_receiver=("window-below-bdp",)
     ),
-    Cause("buffer-small", ("window-below-bdp",), _DELAYED, send_buffer=32_768),
+    Cause(
+        "buffer-small",
+        ("window-below-bdp",),
+        _DELAYED,
+        send_buffer=32_768,
+        at_receiver=("unknown", "window-below-bdp"),  # -w of iperf3 sets both ends' buffers
+    ),
     Cause("receiver-slow", ("receive-window",), read_pause_s=0.02, at_receiver=("receive-window",)),
     Cause("sender-slow", ("app-limited",), send_bytes=100_000, send_pause_s=0.05),
     Cause("loss", ("loss",), Faults(delay_ms=5, loss_percent=1), at_receiver=("loss", "unknown")),
