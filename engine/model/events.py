@@ -148,11 +148,20 @@ class PathTraced:
     trace: PathTrace
 
 
+class WarningKind(StrEnum):
+    """What a warning means to the diagnosis. Its text does not say: the other end can send any text."""
+
+    DATA_THROUGH_SSH = "data_through_ssh"
+    OTHER_TRAFFIC = "other_traffic"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A caution about the figures; the run continues."""
+    """A caution about the figures; the run continues. Runs that an earlier version has stored have no kind."""
 
     text: str
+    kind: WarningKind | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..model.counters.path_trace import PathTrace
 from ..model.directions import Direction, End, sender_of
-from ..model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned
+from ..model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned, WarningKind
 from ..model.expected_rate import Expectation
 from ..model.plan import SECOND_NS, Dialect, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
@@ -151,7 +151,7 @@ class Meter:
         if isinstance(event, PathTraced):
             self._paths[event.trace.end] = event.trace
         else:
-            self.warnings.add_warning(event.text)
+            self.warnings.add_warning(event.text, event.kind or WarningKind.OTHER)
 
     def flush(self) -> list[Interval]:
         """Return the intervals that still wait for an end, in order of index, and remove them."""

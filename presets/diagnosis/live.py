@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from ...engine.model.events import WarningKind
 from ...engine.model.expected_rate import ExpectedRate
 from ...engine.model.plan import SECOND_NS, Settings
 from ...engine.protocol.path_probe import PathMtu
@@ -95,7 +96,15 @@ class EvidenceCollector:
             return None
         meter = self.meter
         whole = PeriodSums(
-            started, period.settings, sums, meter.sockets, meter.warnings.texts, meter.responsiveness
+            started,
+            period.settings,
+            sums,
+            meter.sockets,
+            meter.responsiveness,
+            is_data_through_ssh=bool(meter.warnings.of_kind(WarningKind.DATA_THROUGH_SSH)),
+            other_traffic=tuple(
+                text.partition(": ")[2] for text in meter.warnings.of_kind(WarningKind.OTHER_TRAFFIC)
+            ),
         )
         return whole if is_long_enough(whole) else None
 

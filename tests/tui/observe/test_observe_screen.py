@@ -202,6 +202,7 @@ async def test_enter_opens_a_connection_in_gauges_and_escape_comes_back() -> Non
         await shows(pilot, "1 shown")
 
 
+@pytest.mark.every
 async def test_one_part_of_the_screen_alone() -> None:
     """The table, then the panel, then both; in the gauges each panel in turn."""
     source = Source()
