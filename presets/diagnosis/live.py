@@ -44,6 +44,15 @@ def no_ceiling(_settings: Settings) -> None:
     """Return None: the machine's ceiling is unknown."""
 
 
+ObservedDiagnosis = Callable[[Evidence], tuple[Finding, ...]]
+"""Returns the findings of a connection of another program, in whose words no test is the remedy."""
+
+
+def no_findings(_evidence: Evidence) -> tuple[Finding, ...]:
+    """Return no findings."""
+    return ()
+
+
 class EvidenceCollector:
     """Turns the sums of a run's meter into evidence for the rules.
 
@@ -170,8 +179,8 @@ class LiveDiagnosis(EvidenceCollector):
     """The diagnosis of one run, by the sums of its meter.
 
     `current_findings` are for the screen, `final_findings` for the run log. `link` is the expected link, `ceiling`
-    returns this machine's rate over loopback. A run without an expected rate has findings only with
-    `without_target`, or if no payload arrives.
+    returns this machine's rate over loopback. `of_observed` diagnoses a connection of another program. A
+    run without an expected rate has findings only with `without_target`, or if no payload arrives.
     """
 
     def __init__(
@@ -182,8 +191,10 @@ class LiveDiagnosis(EvidenceCollector):
         pass_percent: float = 95.0,
         ceiling: CeilingLookup = no_ceiling,
         without_target: bool = False,
+        of_observed: ObservedDiagnosis = no_findings,
     ) -> None:
         super().__init__(meter, link, pass_percent=pass_percent, ceiling=ceiling)
+        self._of_observed = of_observed
         self._without_target = without_target
         self.path_mtu: PathMtu | None = None  # measured after the run
         self._stable = StableFindings()
@@ -237,6 +248,8 @@ class LiveDiagnosis(EvidenceCollector):
         return any(finding.code in PATH_MTU_SYMPTOMS for finding in self.final_findings)
 
     def _diagnose(self, evidence: Evidence) -> tuple[Finding, ...]:
+        if evidence.is_observed:
+            return self._of_observed(evidence)
         has_target = evidence.expected_bit_s is not None or evidence.bit_s <= 0
         if has_target or self._without_target or evidence.is_latency_test:
             return diagnose(evidence)

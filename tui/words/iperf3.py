@@ -1,7 +1,4 @@
-"""The words about an end that is an iperf3 or a browser: what is unknown of it, and the source of a run's figures.
-
-Pure.
-"""
+"""The words about an end that is an iperf3 or another program: its unknown host, the source of figures. Pure."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -15,9 +12,8 @@ if TYPE_CHECKING:
     from ...engine.results.summary import Summary
 
 NOT_SEEN: Final = "not seen through iperf3"
-NOT_SEEN_BY_BROWSER: Final = "not seen through a browser"
-_BY_LINKGAUGE: Final = "received, by linkgauge's own count"
-_BY_BROWSER: Final = "acknowledged by the kernel of the browser's host"
+_NOT_SEEN_BY: Final = {Dialect.OBSERVED: "not seen", Dialect.BROWSER: "not seen through a browser"}
+_OBSERVED_COUNTS: Final = {Direction.OUT: "acknowledged", Direction.IN: "received"}
 _WHOLE: Final = "its CPU cores, interface, buffers and windows"
 
 
@@ -27,25 +23,26 @@ def host_text(host: HostInfo) -> str:
         return "iperf3, which tells nothing of its host"
     if host.is_browser:
         return "a browser, which tells nothing of its host"
+    if host.is_unseen:
+        return "another program, whose host is not seen"
     return f"{numbers.sanitize(host.system)}, {numbers.quantity(host.cores, 'core')}"
 
 
 def unseen_text(end: End | None, dialect: Dialect = Dialect.IPERF3) -> str:
-    """Return what a run does not see of an iperf3's or a browser's end; empty if both ends are linkgauge's."""
+    """Return what is not seen of the end that is another program; empty if both ends are linkgauge's."""
     if end is None:
         return ""
-    not_seen = NOT_SEEN_BY_BROWSER if dialect is Dialect.BROWSER else NOT_SEEN
-    return f"the {end.label} host is {not_seen}: {_WHOLE} are unknown"
+    return f"the {end.label} host is {_NOT_SEEN_BY.get(dialect, NOT_SEEN)}: {_WHOLE} are unknown"
 
 
 def source_texts(summary: "Summary") -> list[str]:
     """Return the source of a summary's figures for each direction; none if both ends are linkgauge's."""
     if summary.unseen_end is None:
         return []
-    if summary.dialect is Dialect.BROWSER:
+    if summary.dialect in _NOT_SEEN_BY:
         return [
-            f"{numbers.arrow(direction)} {_BY_BROWSER if is_unseen else _BY_LINKGAUGE}"
-            for direction, _, is_unseen in _counters(summary)
+            f"{numbers.arrow(direction)} {_OBSERVED_COUNTS[direction]}, by the local kernel's count"
+            for direction, _, _ in _counters(summary)
         ]
     is_datagram, is_server = summary.plan.workload.is_datagram, summary.unseen_end is End.FAR
     return [
@@ -61,7 +58,7 @@ def source_sentences(summary: "Summary") -> list[str]:
 
 
 def remote_name(host: HostInfo, peer: str) -> str:
-    """Return a far end's name and address: `db-02 (10.0.0.2:5820)`; iperf3 and browsers do not name their hosts."""
+    """Return the name of a far end with its address: `db-02 (10.0.0.2:5820)`; another program names no host."""
     address = numbers.sanitize(peer)
     return address if host.is_unseen else f"{numbers.sanitize(host.hostname)} ({address})"
 
@@ -91,7 +88,7 @@ def _source(counter: str, is_unseen: bool, *, is_datagram: bool, is_server: bool
         what = "that were sent" if is_datagram else "that were acknowledged"
         return f"iperf3 reported no results: these are the bytes {what}, by the sender's count"
     if not is_unseen:
-        return _BY_LINKGAUGE
+        return "received, by linkgauge's own count"
     if not is_datagram:
         return "received, by the count and the clock of iperf3"
     # A server's own rate is lower: its clock goes on while the last datagrams are on their way.

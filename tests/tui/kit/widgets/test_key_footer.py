@@ -40,7 +40,6 @@ async def test_keys_of_one_label_share_an_entry() -> None:
     assert "[] window" in text
 
 
-@pytest.mark.every
 @pytest.mark.parametrize("screen", ScreenKind)
 async def test_what_a_screen_has_no_room_for_gives_way_to_the_other_keys(screen: ScreenKind) -> None:
     """In each width such an entry is there only if every entry of the footer is."""
