@@ -71,8 +71,8 @@ def test_a_run_with_a_browser_has_words_of_its_own() -> None:
     summary = replay([replace(first, far=page), *rest]).summary()
     assert (summary.unseen_end, summary.dialect) == (End.FAR, Dialect.BROWSER)
     assert source_texts(summary) == [
-        "→ acknowledged by the kernel of the browser's host",
-        "← received, by linkgauge's own count",
+        "→ acknowledged, by the local kernel's count",
+        "← received, by the local kernel's count",
     ]
     assert unseen_text(summary.unseen_end, summary.dialect).startswith(
         "the remote host is not seen through a browser: "
