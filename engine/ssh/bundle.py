@@ -20,6 +20,7 @@ _PACKAGES: Final = (
     "metering",
     "workloads",
     "path",
+    "flows",
     "workers",
     "far",
     "ssh",
