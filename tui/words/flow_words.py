@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Final
 
+from ...engine.model.directions import Direction
 from ...engine.results.flows.flow_result import DirectionFlows, FlowClass, FlowsResult
 from ...engine.results.flows.loss_judgement import LossKind
 from ...engine.results.flows.member_share import MemberShare
+from ...engine.results.flows.parting import Parting
 from ...presets.number_text import format_percent, format_rate
 from . import numbers
 from .table import NAMES, Column, Strong, Table
@@ -90,6 +92,32 @@ def direction_sentences(flows: DirectionFlows) -> Iterator[str]:
         )
     if share is None and slow is None and losses.kind is LossKind.NONE:
         yield f"No packet is lost {way}, and the delays of all flows are alike."
+
+
+def parting_sentence(parting: Parting) -> str:
+    """Return where a bad and a good flow part, and which hops do not tell."""
+    counted = "" if parting.direction is Direction.OUT else " from the remote end"
+    flows = f"Port {parting.bad_port} (bad) and port {parting.good_port} (good)"
+    ttl, silent, common = parting.ttl, parting.silent, parting.last_common
+    if ttl is None:
+        text = f"{flows} pass the same hops: the bad member is within one hop, such as a LAG"
+        return f"{text}, or at {_hops(silent)}, which {_verb(silent)} silent." if silent else f"{text}."
+    hop = parting.hop(ttl)
+    behind = f"behind hop {common.ttl} ({common.good[0]})" if common is not None else "at the sending host"
+    text = f"{flows} part {behind}: at hop {ttl}{counted}, {hop.bad[0]} answers instead of {hop.good[0]}"
+    if silent:
+        text += f"; {_hops(silent)} before it {_verb(silent)} silent"
+    if parting.joined is not None:
+        text += f". They are on the same way again from hop {parting.joined} on"
+    return f"{text}."
+
+
+def _hops(ttls: Sequence[int]) -> str:
+    return f"hop{'s' if len(ttls) > 1 else ''} {', '.join(map(str, ttls))}"
+
+
+def _verb(ttls: Sequence[int]) -> str:
+    return "are" if len(ttls) > 1 else "is"
 
 
 def silent_sentence(result: FlowsResult) -> str | None:

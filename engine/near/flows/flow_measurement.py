@@ -1,5 +1,6 @@
 """A test of many flows: rounds of datagrams until it is clear which flows differ."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from ...results.flows.next_round import NextRound, plan_next_round
 from ..connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors
 from ..started_test import started_test
 from .flow_exchange import FlowExchange
+from .flow_traces import FlowTracing
 
 FLOWS: Final = 256
 SWEEPS: Final = 200
@@ -42,6 +44,7 @@ MAX_RATE_BIT_S: Final = 100_000_000
 ROUND_S: Final = 60.0
 """The longest time of a further round."""
 _MARGIN_S: Final = 120.0
+_MAX_TRACES: Final = 8
 _UNBOUND: Final = SocketOptions()
 _NO_TURN: Final = Plan()
 _log = logging.getLogger(__name__)
@@ -142,11 +145,11 @@ class _Measurement:
 
     def __init__(self, control: ControlConnection, peer: FarEnd, request: FlowsRequest, on_round: OnRound) -> None:
         self._control, self._peer, self._request, self._on_round = control, peer, request, on_round
-        self._traces: list[PathTrace] = []
+        self._traces: asyncio.Queue[PathTrace] = asyncio.Queue(_MAX_TRACES)
 
     def _take_message(self, message: Message) -> None:
-        if isinstance(message, Traced):
-            self._traces.append(message.trace)
+        if isinstance(message, Traced) and not self._traces.full():
+            self._traces.put_nowait(message.trace)
 
     async def measure(self) -> FlowsResult:
         """Send rounds until the flows are clear, or `ROUND_S` is not enough."""
@@ -157,6 +160,7 @@ class _Measurement:
             try:
                 await exchange.open(request.flows, request.first_port)
                 judged = await self._send_rounds(exchange)
+                partings = await FlowTracing(exchange, secret, self._traces).find_partings(judged)
                 silent = [port for flow, port in sorted(exchange.ports.items()) if flow not in exchange.flows]
                 return FlowsResult(
                     str(self._peer),
@@ -167,6 +171,7 @@ class _Measurement:
                     time.monotonic() - began_s,
                     tuple(judged),
                     tuple(silent),
+                    tuple(partings),
                 )
             finally:
                 exchange.close()

@@ -8,6 +8,7 @@ from ..figure_codec import DOCUMENT_VERSION, round_figure
 from .flow_counts import FlowCounts
 from .flow_result import DirectionFlows, FlowsResult
 from .member_share import MemberShare
+from .parting import Parting
 
 _MS: Final = 1e-6
 _COLUMNS: Final = (
@@ -26,7 +27,10 @@ _COLUMNS: Final = (
 
 def flows_document(result: FlowsResult) -> dict[str, Any]:
     """Return the document of a result; a direction that was not measured is null."""
-    measured = {each.direction.value: _direction(each) for each in result.directions}
+    measured = {
+        each.direction.value: {**_direction(each), "parting": _parting(result.parting(each.direction))}
+        for each in result.directions
+    }
     return {
         "schema": DOCUMENT_VERSION,
         "peer": result.peer,
@@ -58,6 +62,19 @@ def _direction(flows: DirectionFlows) -> dict[str, Any]:
         **_share("slow", delays.share),
         "balances_packets": flows.is_sprayed,
         "flows": [dict(zip(_COLUMNS, cells, strict=True)) for cells in _flows(flows)],
+    }
+
+
+def _parting(parting: Parting | None) -> dict[str, Any] | None:
+    if parting is None:
+        return None
+    return {
+        "bad_port": parting.bad_port,
+        "good_port": parting.good_port,
+        "hop": parting.ttl,
+        "joined_hop": parting.joined,
+        "silent_hops": list(parting.silent),
+        "hops": [{"ttl": each.ttl, "bad": list(each.bad), "good": list(each.good)} for each in parting.hops],
     }
 
 

@@ -10,6 +10,7 @@ from .delay_judgement import DelayJudgement, judge_delays
 from .flow_counts import FlowCounts
 from .loss_judgement import LossJudgement, LossKind, judge_losses
 from .member_share import MemberShare, member_share
+from .parting import Parting
 
 _REORDERED: Final = 0.01
 _REORDERING_FLOWS: Final = 0.5
@@ -97,6 +98,7 @@ class FlowsResult:
     seconds: float
     directions: tuple[DirectionFlows, ...]
     silent_ports: tuple[int, ...] = ()
+    partings: tuple[Parting, ...] = ()
 
     @property
     def silent_share(self) -> MemberShare | None:
@@ -104,6 +106,10 @@ class FlowsResult:
         opened = max((len(each.flows) for each in self.directions), default=0)
         silent = len(self.silent_ports)
         return member_share(silent, 0, silent + opened) if silent else None
+
+    def parting(self, direction: Direction) -> Parting | None:
+        """Return where a bad and a good flow of a direction part; None if they were not traced."""
+        return next((each for each in self.partings if each.direction is direction), None)
 
     @property
     def has_bad_member(self) -> bool:

@@ -11,6 +11,7 @@ from ...words.flow_words import (
     class_table,
     direction_sentences,
     heading,
+    parting_sentence,
     port_list,
     silent_sentence,
 )
@@ -29,6 +30,9 @@ def flow_report(result: FlowsResult) -> Iterator[RenderableType]:
         yield Text("")
         for sentence in direction_sentences(each):
             yield Text(f"{arrow(each.direction)} {each.direction.value:3} {sentence}", "bold")
+        parting = result.parting(each.direction)
+        if parting is not None:
+            yield Text(f"      {parting_sentence(parting)}")
         yield indented(class_table(each))
         for line in bad_ports(each):
             yield Text(f"  {line}")
