@@ -6,13 +6,13 @@ Each case is a path of network namespaces: the near host, a router, 2, 4 or 8 li
 The kernel hashes flows over the links by addresses and ports. One link loses 0.5 to 20 % in one direction, or takes
 0.5 to 5 ms longer, or carries nothing; or all links lose alike, or everything is lost for moments; or none is bad.
 Further kinds were not used to tune the judgement: another hash, IPv6, a policer on one link, packets that are
-balanced one by one. The routers note which source ports the bad link carries. A test is right if the named ports are
-these, but for 3 %; if the share of the bad link lies within the interval; if a number of members, where one is given,
-is the right one; and if nothing is named in the other direction. A test is void if the hypervisor took more than 5 %
-of the machine's time.
+balanced one by one. The routers note which source ports the bad link carries. A test is right if the named ports
+are these, but for 3 %; if the share of the bad link lies within the interval; if a number of members, where one is
+given, is the right one; and if nothing is named in the other direction. A test is void if the hypervisor took more
+than 5 % of the machine's time.
 
-Prints each test, then right and total for each kind of case, and CLEAN if at least 95 % of each are right, and of the
-healthy ones all. Half a minute a test. Needs root, iproute2 and nftables.
+Prints each test, then right and total for each kind of case, and CLEAN if at least 95 % of each are right, and of
+the healthy ones all. Half a minute a test. Needs root, iproute2 and nftables.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -63,7 +63,8 @@ class Case:
     @property
     def balance(self) -> Balance:
         """How packets are spread."""
-        return {"other hash": "hash", "packet by packet": "packets"}.get(self.kind, "routes")  # type: ignore[return-value]
+        kinds: dict[str, Balance] = {"other hash": "hash", "packet by packet": "packets"}
+        return kinds.get(self.kind, "routes")
 
     @property
     def is_slow(self) -> bool:
