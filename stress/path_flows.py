@@ -63,7 +63,7 @@ class Case:
     @property
     def balance(self) -> Balance:
         """How packets are spread."""
-        kinds: dict[str, Balance] = {"other hash": "hash", "packet by packet": "packets"}
+        kinds: dict[str, Balance] = {"dead": "hash", "other hash": "hash", "packet by packet": "packets"}
         return kinds.get(self.kind, "routes")
 
     @property

@@ -50,6 +50,7 @@ class ParallelPath:
         delay_ms: float = 0.0,
     ) -> None:
         self._members, self._version = members, version
+        self._has_routes = balance == "routes"
         self._relay: subprocess.Popen[bytes] | None = None
         self._namespaces = Namespaces(4)
         self._entries = self._namespaces.entries
@@ -90,7 +91,8 @@ class ParallelPath:
 
     def lose(self, member: int, percent: float, direction: Direction) -> None:
         """Lose a percentage of all that a member carries in a direction, where it arrives."""
-        self._arriving(member, direction, f"numgen random mod 10000 < {round(percent * 100)} drop")
+        chance = f"numgen random mod 10000 < {round(percent * 100)}" if percent < 100 else ""
+        self._arriving(member, direction, f"{chance} drop")
 
     def lose_everywhere(self, percent: float, direction: Direction) -> None:
         """Lose a percentage of the packets on every member alike."""
@@ -103,11 +105,16 @@ class ParallelPath:
         self._arriving(member, direction, rule)
 
     def watch(self, member: int, direction: Direction) -> None:
-        """Note the near host's ports whose datagrams a member carries in a direction."""
+        """Note the near host's ports whose datagrams a member carries in a direction.
+
+        The kernel's routes take the hash of the sending socket, if it has one. An endpoint's answer to a hello comes
+        from another socket than the session's, so with routes only datagrams of 256 bytes of payload count.
+        """
         entry = self._entries[2 if direction is Direction.OUT else 1]
         port = "sport" if direction is Direction.OUT else "dport"
         kind = "set seen { type inet_service; flags dynamic; size 65535; }"
-        rule = f"iifname m{member} meta l4proto udp add @seen {{ udp {port} }}"
+        sizes = "meta length { 284, 304 }" if self._has_routes else ""
+        rule = f"iifname m{member} meta l4proto udp {sizes} add @seen {{ udp {port} }}"
         _prerouting(entry, "-350", f"seen{member}", rule, kind)
 
     def ports_on(self, member: int, direction: Direction) -> set[int]:

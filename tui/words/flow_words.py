@@ -5,7 +5,7 @@ from statistics import median
 from typing import Final
 
 from ...engine.model.directions import Direction
-from ...engine.results.flows.flow_result import DirectionFlows, FlowClass, FlowsResult
+from ...engine.results.flows.flow_result import DirectionFlows, FlowClass, FlowsResult, Transport
 from ...engine.results.flows.loss_judgement import LossKind
 from ...engine.results.flows.member_share import MemberShare
 from ...engine.results.flows.parting import Parting
@@ -23,15 +23,18 @@ _COLUMNS: Final = (
     Column("delay"),
 )
 _WAYS: Final = {"out": "on the way out", "in": "on the way in"}
+_LOST: Final = {Transport.UDP: "lost", Transport.TCP: "sent again"}
 _LISTED_PORTS: Final = 64
 
 
 def heading(result: FlowsResult) -> str:
     """Return a line about the test."""
     flows = max((len(each.flows) for each in result.directions), default=0) + len(result.silent_ports)
+    size = f", {result.datagram_bytes} bytes" if result.datagram_bytes else ""
     return (
-        f"{result.peer} port {result.peer_port}, IPv{result.ip_version}: {flows} flows of UDP by source port, "
-        f"{result.datagram_bytes} bytes, {format_rate(result.rate_bit_s)} in each direction, {result.seconds:.0f} s"
+        f"{result.peer} port {result.peer_port}, IPv{result.ip_version}: {flows} flows of "
+        f"{result.transport.value.upper()} by source port{size}, {format_rate(result.rate_bit_s)} in each "
+        f"direction, {result.seconds:.0f} s"
     )
 
 
@@ -65,20 +68,21 @@ def _row(
     )
 
 
-def direction_sentences(flows: DirectionFlows) -> Iterator[str]:
+def direction_sentences(flows: DirectionFlows, transport: Transport = Transport.UDP) -> Iterator[str]:
     """Yield what was found in a direction, in a sentence each."""
     way, losses, delays = _WAYS[flows.direction.value], flows.losses, flows.delays
+    lost = _LOST[transport]
     share = losses.share
     if share is not None:
         text = (
-            f"{_percent(losses.high)} of the packets on {len(losses.bad)} of {losses.total} flows are lost {way}, "
-            f"{_percent(losses.low)} on the others: {member_text(share, 'loses packets')}."
+            f"{_percent(losses.high)} of the packets on {len(losses.bad)} of {losses.total} flows are {lost} "
+            f"{way}, {_percent(losses.low)} on the others: {member_text(share, 'loses packets')}."
         )
         yield text if losses.is_confirmed else f"{text} Repeated datagrams have not confirmed it."
     elif losses.kind is LossKind.ALIKE:
-        yield f"{_percent(losses.low)} of the packets are lost {way}, on all flows alike: not one member."
+        yield f"{_percent(losses.low)} of the packets are {lost} {way}, on all flows alike: not one member."
     elif losses.kind is LossKind.FEW:
-        yield f"{_percent(losses.low)} of the packets are lost {way}: too few to tell whether flows differ."
+        yield f"{_percent(losses.low)} of the packets are {lost} {way}: too few to tell whether flows differ."
     slow = delays.share
     if slow is not None:
         slower = numbers.latency(delays.slower_ns)
@@ -91,7 +95,7 @@ def direction_sentences(flows: DirectionFlows) -> Iterator[str]:
             "packets are balanced one by one, so that no flow stays on one member."
         )
     if share is None and slow is None and losses.kind is LossKind.NONE:
-        yield f"No packet is lost {way}, and the delays of all flows are alike."
+        yield f"No packet is {lost} {way}, and the delays of all flows are alike."
 
 
 def parting_sentence(parting: Parting) -> str:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
+from ..rate_and_loss import bits_per_second
+
 LATE_NS: Final = 500_000_000
 """A datagram whose delay is this much above the least one of its flow is late."""
 
@@ -18,7 +20,8 @@ class FlowRound:
     """One round of a flow: a delay for each sweep, and the second datagrams of some sweeps.
 
     `pairs` are the sweeps of which both datagrams came, `reordered` those of which the second one came first.
-    `unread` found no room at the receiving host, and do not count as lost on the way.
+    `unread` found no room at the receiving host. A flow of TCP has RTTs in place of delays, the number of its
+    `segments` with those that were sent again, and its `payload` in bytes with the nanoseconds that it took.
     """
 
     round: int
@@ -27,16 +30,18 @@ class FlowRound:
     reordered: int = 0
     duplicates: int = 0
     unread: int = 0
+    segments: tuple[int, int] | None = None
+    payload: tuple[int, int] | None = None
 
     @property
     def sent(self) -> int:
-        """The datagrams that count: one a sweep."""
-        return len(self.delays)
+        """The datagrams that count, one a sweep; of TCP its segments."""
+        return len(self.delays) if self.segments is None else self.segments[0]
 
     @property
     def lost(self) -> int:
-        """Those that did not arrive."""
-        return sum(delay is None for delay in self.delays)
+        """Those that did not arrive; of TCP those that were sent again."""
+        return sum(delay is None for delay in self.delays) if self.segments is None else self.segments[1]
 
 
 @dataclass(slots=True)
@@ -91,6 +96,12 @@ class FlowCounts:
     def median_ns(self) -> float | None:
         """The median delay; None if nothing arrived."""
         return median(self.delays) if self.delays else None
+
+    @property
+    def bit_s(self) -> float | None:
+        """The rate of a flow of TCP; None of UDP."""
+        known = [each.payload for each in self.rounds if each.payload is not None]
+        return bits_per_second(sum(size for size, _ in known), sum(span_ns for _, span_ns in known))
 
     @property
     def late(self) -> int:

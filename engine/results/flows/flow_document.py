@@ -22,6 +22,7 @@ _COLUMNS: Final = (
     "unread",
     "least_delay_ms",
     "median_delay_ms",
+    "mbit_s",
 )
 
 
@@ -36,6 +37,7 @@ def flows_document(result: FlowsResult) -> dict[str, Any]:
         "peer": result.peer,
         "peer_port": result.peer_port,
         "ip_version": result.ip_version,
+        "transport": result.transport.value,
         "datagram_bytes": result.datagram_bytes,
         "rate_mbit_s": round_figure(result.rate_bit_s / 1e6),
         "seconds": round_figure(result.seconds),
@@ -108,6 +110,7 @@ def _flows(flows: DirectionFlows) -> Iterator[tuple[Any, ...]]:
             each.unread,
             _delay_ms(each.least_ns, least_ns),
             _delay_ms(each.median_ns, least_ns),
+            None if each.bit_s is None else round_figure(each.bit_s / 1e6),
         )
 
 

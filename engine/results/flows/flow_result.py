@@ -17,6 +17,13 @@ _REORDERING_FLOWS: Final = 0.5
 _MIN_PAIRS: Final = 200
 
 
+class Transport(StrEnum):
+    """The protocol of the flows."""
+
+    UDP = "udp"
+    TCP = "tcp"
+
+
 class FlowClass(StrEnum):
     """The kind of a flow."""
 
@@ -86,8 +93,8 @@ class FlowsResult:
     """A test of many flows.
 
     `silent_ports` are the source ports of flows on which nothing came back, whatever the direction: they are on a
-    member that carries nothing. `rate_bit_s` is the payload of all flows of one direction, `seconds` the time of
-    all rounds.
+    member that carries nothing. Flows of TCP have no datagrams, 0 bytes each. `rate_bit_s` is the payload of all
+    flows of one direction, `seconds` the time of all rounds.
     """
 
     peer: str
@@ -99,6 +106,7 @@ class FlowsResult:
     directions: tuple[DirectionFlows, ...]
     silent_ports: tuple[int, ...] = ()
     partings: tuple[Parting, ...] = ()
+    transport: Transport = Transport.UDP
 
     @property
     def silent_share(self) -> MemberShare | None:

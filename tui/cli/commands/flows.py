@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.directions import Direction
-from ....engine.model.errors import UsageError
+from ....engine.model.errors import PlanError, UsageError
 from ....engine.model.plan import SocketOptions
 from ...words import parsing
 from ..click_extension.option_fields import flag, group, option
@@ -18,6 +18,7 @@ from ..turn_options import TurnOptions
 if TYPE_CHECKING:
     from ....engine.model.peer import Peer
     from ....engine.near.flows.flow_measurement import FlowsRequest
+    from ....engine.near.flows.tcp_flows import TcpFlowsRequest
     from ....engine.results.flows.flow_result import FlowsResult
 
 
@@ -29,13 +30,22 @@ class FlowsOptions:
     direction: Direction = option(
         TEST, "The direction to measure: out, in, or duplex for both at once.", default=Direction.DUPLEX
     )
-    flows: str = option(TEST, "Flows, each with a source port of its own: 8 to 512.", default="256", metavar="N")
-    datagrams: str = option(
-        TEST, "Datagrams of each flow in the first round: 20 to 4000.", default="200", metavar="N"
+    tcp: bool = flag(TEST, "Use connections of TCP: routers may hash them otherwise than UDP.")
+    flows: str | None = option(
+        TEST,
+        "Flows, each with a source port of its own: 8 to 512, of TCP up to 128.",
+        metavar="N",
+        shown="256; 64 with --tcp",
     )
-    datagram: str = option(TEST, "UDP payload of a datagram, 64 to 9000 bytes.", default="256", metavar="SIZE")
-    rate: str = option(
-        TEST, "Payload of all flows together in each direction, up to 100M.", default="8M", metavar="RATE"
+    datagrams: str | None = option(
+        TEST, "Datagrams of each flow in the first round: 20 to 4000.", metavar="N", shown="200"
+    )
+    datagram: str | None = option(TEST, "UDP payload of a datagram, 64 to 9000 bytes.", metavar="SIZE", shown="256")
+    rate: str | None = option(
+        TEST,
+        "Payload of all flows together in each direction; of UDP up to 100M.",
+        metavar="RATE",
+        shown="8M; 40M with --tcp",
     )
     cport: str | None = option(
         TEST, "Local port of the first flow; the others take the next.", metavar="N", shown="any"
@@ -49,20 +59,31 @@ class FlowsOptions:
     as_json: bool = json_flag()
     redact: bool = redact_flag()
 
-    def to_request(self) -> "FlowsRequest":
+    def to_request(self) -> "FlowsRequest | TcpFlowsRequest":
         """Return the measurement; raise PlanError for a bad option."""
         from ....engine.near.flows.flow_measurement import FlowsRequest
+        from ....engine.near.flows.tcp_flows import TcpFlowsRequest
 
+        request = TcpFlowsRequest() if self.tcp else FlowsRequest()
         port = self.cport
-        return FlowsRequest(
+        common = replace(
+            request,
             direction=self.direction,
-            flows=parsing.integer(self.flows, "flows", "give 8 to 512"),
-            sweeps=parsing.integer(self.datagrams, "datagrams", "give 20 to 4000"),
-            datagram_bytes=parsing.integer(self.datagram, "datagram", "give 64 to 9000 bytes"),
-            rate_bit_s=parsing.rate_bit_s(self.rate),
+            flows=_integer(self.flows, "flows", "give 8 to 512", request.flows),
+            rate_bit_s=request.rate_bit_s if self.rate is None else parsing.rate_bit_s(self.rate),
             first_port=None if port is None else parsing.integer(port, "cport", "give a port number, 1 to 65535"),
             binding=SocketOptions(source=self.source, device=self.device),
-            turn=self.turn.apply_to(FlowsRequest().turn),
+            turn=self.turn.apply_to(request.turn),
+        )
+        if isinstance(common, TcpFlowsRequest):
+            for name, value in (("datagrams", self.datagrams), ("datagram", self.datagram)):
+                if value is not None:
+                    raise PlanError(name, f"{value} with --tcp", "only UDP has datagrams; leave one of them out")
+            return common
+        return replace(
+            common,
+            sweeps=_integer(self.datagrams, "datagrams", "give 20 to 4000", common.sweeps),
+            datagram_bytes=_integer(self.datagram, "datagram", "give 64 to 9000 bytes", common.datagram_bytes),
         )
 
 
@@ -94,9 +115,16 @@ def flows(options: FlowsOptions) -> int:
     return SHORT if result.has_bad_member else PASS if result.stands else INCOMPLETE
 
 
-async def _measure(peer: "Peer", request: "FlowsRequest") -> "FlowsResult":
+def _integer(text: str | None, field: str, allowed: str, default: int) -> int:
+    return default if text is None else parsing.integer(text, field, allowed)
+
+
+async def _measure(peer: "Peer", request: "FlowsRequest | TcpFlowsRequest") -> "FlowsResult":
     from ....engine.near.connect import open_far_end
-    from ....engine.near.flows.flow_measurement import measure_flows
+    from ....engine.near.flows.flow_measurement import FlowsRequest, measure_flows
+    from ....engine.near.flows.tcp_flows import measure_tcp_flows
 
     async with open_far_end(peer) as far_end:
-        return await measure_flows(far_end, request)
+        if isinstance(request, FlowsRequest):
+            return await measure_flows(far_end, request)
+        return await measure_tcp_flows(far_end, request)

@@ -28,7 +28,7 @@ def flow_report(result: FlowsResult) -> Iterator[RenderableType]:
         yield Text(f"  silent ports: {port_list(result.silent_ports)}")
     for each in result.directions:
         yield Text("")
-        for sentence in direction_sentences(each):
+        for sentence in direction_sentences(each, result.transport):
             yield Text(f"{arrow(each.direction)} {each.direction.value:3} {sentence}", "bold")
         parting = result.parting(each.direction)
         if parting is not None:
