@@ -127,7 +127,7 @@ def _break(case: Case, path: ParallelPath, stop: threading.Event) -> None:
         path.lose(case.bad, 100, case.direction)
     elif case.kind == "policer":  # 298 bytes on the wire, 8 Mb/s of payload over all members
         offered = 1e6 * 284 / 256 / case.members
-        path.police(case.bad, max(1, round(offered * (1 - case.percent / 100) / 1_000)), case.direction)
+        path.police(case.bad, max(1, round(offered * (0.8 - case.percent / 100) / 1_024)), case.direction)
     elif case.kind == "all alike":
         path.lose_everywhere(case.percent, case.direction)
     elif case.kind == "moments":

@@ -90,8 +90,8 @@ class ParallelPath:
         return self._at(1, 2)
 
     def lose(self, member: int, percent: float, direction: Direction) -> None:
-        """Lose a percentage of all that a member carries in a direction, where it arrives."""
-        chance = f"numgen random mod 10000 < {round(percent * 100)}" if percent < 100 else ""
+        """Lose a percentage of all that a member carries in a direction, where it arrives; at 100 % UDP alone."""
+        chance = f"numgen random mod 10000 < {round(percent * 100)}" if percent < 100 else "meta l4proto udp"
         self._arriving(member, direction, f"{chance} drop")
 
     def lose_everywhere(self, percent: float, direction: Direction) -> None:
@@ -107,8 +107,8 @@ class ParallelPath:
     def watch(self, member: int, direction: Direction) -> None:
         """Note the near host's ports whose datagrams a member carries in a direction.
 
-        The kernel's routes take the hash of the sending socket, if it has one. An endpoint's answer to a hello comes
-        from another socket than the session's, so with routes only datagrams of 256 bytes of payload count.
+        The kernel's routes take the hash of the sending socket, if it has one. An endpoint's answer to a hello
+        comes from another socket than the session's, so with routes only 256 bytes of payload count.
         """
         entry = self._entries[2 if direction is Direction.OUT else 1]
         port = "sport" if direction is Direction.OUT else "dport"

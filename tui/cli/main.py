@@ -85,7 +85,7 @@ def _make_program() -> AppGroup:
                 "observe": ".commands.observe:observe",
                 "lab": ".commands.lab:lab",
                 "mtu": ".commands.mtu:mtu",
-                "flows": ".commands.flows:flows",
+                "flows": ".commands.paths.flows:flows",
                 "ceiling": ".commands.ceiling:ceiling",
                 "web": ".web.web_command:web",
                 "discover": ".commands.discover:discover",

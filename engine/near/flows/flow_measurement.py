@@ -31,9 +31,9 @@ from ...results.flows.flow_counts import FlowCounts
 from ...results.flows.flow_result import DirectionFlows, FlowsResult, judge_flows
 from ...results.flows.next_round import NextRound, plan_next_round
 from ..connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors
-from ..started_test import started_test
 from .flow_exchange import FlowExchange
 from .flow_traces import FlowTracing
+from .started_test import started_test
 
 FLOWS: Final = 256
 SWEEPS: Final = 200

@@ -177,11 +177,11 @@ class SegmentCounts:
 
     def flows(self) -> list[FlowCounts]:
         """Return the flows, with a round for each half."""
-        last = max((index for rtts in self._rtts.values() for index in rtts), default=-1)
-        return [self._flow(session, last) for session in range(1, self._count + 1)]
+        times = sorted({index for rtts in self._rtts.values() for index in rtts})
+        return [self._flow(session, times) for session in range(1, self._count + 1)]
 
-    def _flow(self, session: int, last: int) -> FlowCounts:
-        rtts = [self._rtts[session].get(index) for index in range(last + 1)]
+    def _flow(self, session: int, times: list[int]) -> FlowCounts:
+        rtts = [self._rtts[session].get(index) for index in times]
         rounds: list[FlowRound] = []
         for number in (0, 1):
             half = self._halves[session, number]

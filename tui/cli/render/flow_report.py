@@ -6,7 +6,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from ....engine.results.flows.flow_result import FlowsResult
-from ...words.flow_words import (
+from ...words.numbers import arrow
+from .flow_sentences import (
     bad_ports,
     class_table,
     direction_sentences,
@@ -15,7 +16,6 @@ from ...words.flow_words import (
     port_list,
     silent_sentence,
 )
-from ...words.numbers import arrow
 from .table import indented
 
 

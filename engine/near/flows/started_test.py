@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
-from ..control.connection import ControlConnection
-from ..model.errors import PeerError, PeerRefused
-from ..model.plan import Plan
-from ..protocol.messages import Begun, Finish, Message, Start
-from ..protocol.tokens import RunSecret
-from .connect import FarEnd
-from .path_mtu import READY_DEADLINE_S, prepare_path_session
+from ...control.connection import ControlConnection
+from ...model.errors import PeerError, PeerRefused
+from ...model.plan import Plan
+from ...protocol.messages import Begun, Finish, Message, Start
+from ...protocol.tokens import RunSecret
+from ..connect import FarEnd
+from ..path_mtu import READY_DEADLINE_S, prepare_path_session
 
 
 @asynccontextmanager

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Final
 
-from ...engine.model.directions import Direction
-from ...engine.results.flows.flow_result import DirectionFlows, FlowClass, FlowsResult, Transport
-from ...engine.results.flows.loss_judgement import LossKind
-from ...engine.results.flows.member_share import MemberShare
-from ...engine.results.flows.parting import Parting
-from ...presets.number_text import format_percent, format_rate
-from . import numbers
-from .table import NAMES, Column, Strong, Table
+from ....engine.model.directions import Direction
+from ....engine.results.flows.flow_result import DirectionFlows, FlowClass, FlowsResult, Transport
+from ....engine.results.flows.loss_judgement import LossKind
+from ....engine.results.flows.member_share import MemberShare
+from ....engine.results.flows.parting import Parting
+from ....presets.number_text import format_percent, format_rate
+from ...words import numbers
+from ...words.table import NAMES, Column, Strong, Table
 
 _COLUMNS: Final = (
     NAMES,

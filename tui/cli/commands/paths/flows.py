@@ -4,22 +4,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
-from ....engine.model.directions import Direction
-from ....engine.model.errors import PlanError, UsageError
-from ....engine.model.plan import SocketOptions
-from ...words import parsing
-from ..click_extension.option_fields import flag, group, option
-from ..options import OUTPUT, TEST, device_option, json_flag, redact_flag, source_option
-from ..output import check_output_file, emit_json, emit_rich, write_csv_file
-from ..peer_options import FarEndOptions, find_named, peer_argument
-from ..turn_options import TurnOptions
+from .....engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from .....engine.model.directions import Direction
+from .....engine.model.errors import PlanError, UsageError
+from .....engine.model.plan import SocketOptions
+from ....words import parsing
+from ...click_extension.option_fields import flag, group, option
+from ...options import OUTPUT, TEST, device_option, json_flag, redact_flag, source_option
+from ...output import check_output_file, emit_json, emit_rich, write_csv_file
+from ...peer_options import FarEndOptions, find_named, peer_argument
+from ...turn_options import TurnOptions
 
 if TYPE_CHECKING:
-    from ....engine.model.peer import Peer
-    from ....engine.near.flows.flow_measurement import FlowsRequest
-    from ....engine.near.flows.tcp_flows import TcpFlowsRequest
-    from ....engine.results.flows.flow_result import FlowsResult
+    from .....engine.model.peer import Peer
+    from .....engine.near.flows.flow_measurement import FlowsRequest
+    from .....engine.near.flows.tcp_flows import TcpFlowsRequest
+    from .....engine.results.flows.flow_result import FlowsResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class FlowsOptions:
 
     def to_request(self) -> "FlowsRequest | TcpFlowsRequest":
         """Return the measurement; raise PlanError for a bad option."""
-        from ....engine.near.flows.flow_measurement import FlowsRequest
-        from ....engine.near.flows.tcp_flows import TcpFlowsRequest
+        from .....engine.near.flows.flow_measurement import FlowsRequest
+        from .....engine.near.flows.tcp_flows import TcpFlowsRequest
 
         request = TcpFlowsRequest() if self.tcp else FlowsRequest()
         port = self.cport
@@ -94,10 +94,10 @@ def flows(options: FlowsOptions) -> int:
     packets or are slower than the others, and which share of the links that is: about 15 seconds, and up to some
     minutes until it is clear. Exit status 1 means that there is a bad member.
     """
-    from ....engine.host.event_loop import run
-    from ....engine.results.flows.flow_document import flow_rows, flows_document
-    from ..render.flow_report import flow_report
-    from ..termination import INCOMPLETE, PASS, SHORT
+    from .....engine.host.event_loop import run
+    from .....engine.results.flows.flow_document import flow_rows, flows_document
+    from ...render.flow_report import flow_report
+    from ...termination import INCOMPLETE, PASS, SHORT
 
     far_end = options.far_end.find_peer(find_named(options.peer, "flows"))
     reason = why_unavailable(far_end, Feature.PATH_MTU)
@@ -120,9 +120,9 @@ def _integer(text: str | None, field: str, allowed: str, default: int) -> int:
 
 
 async def _measure(peer: "Peer", request: "FlowsRequest | TcpFlowsRequest") -> "FlowsResult":
-    from ....engine.near.connect import open_far_end
-    from ....engine.near.flows.flow_measurement import FlowsRequest, measure_flows
-    from ....engine.near.flows.tcp_flows import measure_tcp_flows
+    from .....engine.near.connect import open_far_end
+    from .....engine.near.flows.flow_measurement import FlowsRequest, measure_flows
+    from .....engine.near.flows.tcp_flows import measure_tcp_flows
 
     async with open_far_end(peer) as far_end:
         if isinstance(request, FlowsRequest):
