@@ -221,7 +221,7 @@ def _try(case: Case) -> str | None:
     before = read_core_times()
     try:
         wrong = run_case(case)
-    except (AssertionError, subprocess.SubprocessError) as error:
+    except (AssertionError, ValueError, subprocess.SubprocessError) as error:
         wrong = f"not run: {error}"
     if wrong and (stolen := stolen_share(before)) > MOST_STOLEN:
         print(f"void: {case}: {stolen:.0%} of this machine's time was stolen", flush=True)
