@@ -94,8 +94,8 @@ def test_the_parting_names_hops_and_silent_ones() -> None:
     hops = (FlowHop(1, ("10.0.0.1",), ("10.0.0.1",)), FlowHop(2, (), ()), FlowHop(3, ("10.0.1.1",), ("10.0.2.1",)))
     text = parting_sentence(Parting(Direction.OUT, 40_001, 40_002, hops, is_bad_reached=True))
     assert text == (
-        "Port 40001 (bad) and port 40002 (good) part behind hop 1 (10.0.0.1): at hop 3, 10.0.1.1 answers instead of
-        " "10.0.2.1; hop 2 before it is silent."
+        "Port 40001 (bad) and port 40002 (good) part behind hop 1 (10.0.0.1): at hop 3, 10.0.1.1 answers "
+        "instead of 10.0.2.1; hop 2 before it is silent."
     )
     same = parting_sentence(Parting(Direction.IN, 40_001, 40_002, hops[:1], is_bad_reached=True))
     assert same.endswith("pass the same hops: the bad member is within one hop, such as a LAG.")

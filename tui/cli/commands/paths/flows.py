@@ -28,12 +28,20 @@ class FlowsOptions:
 
     peer: str | None = peer_argument()
     direction: Direction = option(
-        TEST, "The direction to measure: out, in, or duplex for both at once.", default=Direction.DUPLEX
+        TEST,
+        "The direction to measure: out, in, or duplex for both at once.",
+        brief="out, in, or duplex: both at once. [duplex]",
+        default=Direction.DUPLEX,
     )
-    tcp: bool = flag(TEST, "Use connections of TCP: routers may hash them otherwise than UDP.")
+    tcp: bool = flag(
+        TEST,
+        "Use connections of TCP: routers may hash them otherwise than UDP.",
+        brief="Use connections of TCP, which may be hashed otherwise.",
+    )
     flows: str | None = option(
         TEST,
         "Flows, each with a source port of its own: 8 to 512, of TCP up to 128.",
+        brief="Flows, each with a source port of its own. [256]",
         metavar="N",
         shown="256; 64 with --tcp",
     )
@@ -44,6 +52,7 @@ class FlowsOptions:
     rate: str | None = option(
         TEST,
         "Payload of all flows together in each direction; of UDP up to 100M.",
+        brief="Payload of all flows in each direction. [8M]",
         metavar="RATE",
         shown="8M; 40M with --tcp",
     )
@@ -54,7 +63,12 @@ class FlowsOptions:
     device: str | None = device_option(TEST)
     turn: TurnOptions = group(TurnOptions)
     far_end: FarEndOptions = group(FarEndOptions)
-    csv: Path | None = option(OUTPUT, "Write a row for each flow and direction.", metavar="FILE")
+    csv: Path | None = option(
+        OUTPUT,
+        "Write a row for each flow and direction.",
+        brief="Write a row for each flow and direction.",
+        metavar="FILE",
+    )
     force: bool = flag(OUTPUT, "Replace the file if it exists.", "-f")
     as_json: bool = json_flag()
     redact: bool = redact_flag()
