@@ -23,6 +23,7 @@ from typing import Final
 from ..engine.host.child_process import open_standard_input
 from ..engine.host.debug_log import configure_debug_log
 from ..engine.host.event_loop import run
+from ..engine.host.shortage import find_shortage_in
 from ..engine.model.directions import End
 from ..engine.model.errors import (
     LinkgaugeError,
@@ -102,7 +103,8 @@ async def carry_out(request: RunRequest) -> list[str]:
         return [failure_line(error)]
     except Exception as error:  # noqa: BLE001 - the worker reads nothing else
         _log.exception("the run broke off")
-        return [error_line(f"the test broke off: {error!r}", FailureCode.FAILED, End.NEAR)]
+        text = f"the test broke off: {find_shortage_in(str(error)) or repr(error)}"
+        return [error_line(text, FailureCode.FAILED, End.NEAR)]
     return lines
 
 

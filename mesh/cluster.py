@@ -8,6 +8,7 @@ imported only where it is needed, so that a command line without a mesh does not
 import asyncio
 import contextlib
 import logging
+import os
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 from ..engine.host.event_loop import await_shielded
+from ..engine.host.shortage import find_shortage_in
 from ..engine.model.errors import (
     ClusterError,
     ExtraMissing,
@@ -335,6 +337,7 @@ async def _close(client: Any) -> None:
 
 def import_dask() -> Any:
     """Import Dask and silence its log: its lines on stderr would appear in the middle of a screen."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # else NumPy's library starts a thread for each core
     try:
         import distributed
     except ImportError as error:
@@ -418,5 +421,7 @@ def _explain(error: BaseException) -> str:
         return "the connection broke"
     if isinstance(error, OSError) and error.errno is not None:
         return make_printable(explain_os_error(error))
+    if shortage := find_shortage_in(str(error)):
+        return shortage
     text = make_printable(" ".join(str(error).split()))[:_MAX_TEXT]
     return text if isinstance(error, LinkgaugeError) and text else f"{type(error).__name__}: {text}".rstrip(": ")

@@ -3,15 +3,16 @@
 from dataclasses import replace
 from typing import Final
 
-from ..engine.host.sockets.socket_message import ConnectionReading, SocketAddress, SocketMessage
+from ..engine.host.sockets.socket_message import ConnectionReading, SocketMessage
 from ..engine.host.sockets.socket_owners import read_user_name
 from ..engine.host.sockets.socket_table import Movement
 from ..engine.model.directions import Direction
+from ..engine.model.events import ObservedSocket
 from ..engine.model.host_info import HostInfo, NicInfo
 from ..engine.model.plan import SECOND_NS
-from ..engine.results.sums.sample_sum import SampleSum
 from ..presets.diagnosis.evidence import Evidence
 from ..presets.diagnosis.live import MIN_SPAN_NS, StableFindings, is_long_enough, make_evidence
+from ..presets.diagnosis.period_sums import PeriodSums
 from ..presets.diagnosis.window_bounds import flow_windows
 from .connection_track import ConnectionTrack
 from .expected_rates import ExpectedRates, ip_version_of
@@ -45,6 +46,12 @@ class TrackedConnection:
     def key(self) -> ConnectionKey:
         """Its identity."""
         return ConnectionKey("tcp", self.local, self.remote, self.message.cookie)
+
+    @property
+    def identity(self) -> ObservedSocket:
+        """Its addresses, and its process if that is visible, for the events of a run."""
+        name, pid = (None, None) if self.owner is None else (self.owner.name, self.owner.pid)
+        return ObservedSocket(str(self.local), str(self.remote), self.user, name, pid)
 
     def add_reading(self, reading: ConnectionReading, now_ns: int) -> None:
         """Add a reading."""
@@ -133,11 +140,13 @@ class RowMaker:
             nic=nic,
             observed_ns=now_ns - track.first_ns,
         )
-        expected = self._rates.find_rate(nic, row.direction, ip_version_of(tracked.remote))
-        row = replace(row, expected=expected)
+        flow = row.direction
+        expected = self._rates.find_rate(nic, flow, ip_version_of(tracked.remote))
+        events = track.events(flow, replace(self._near, nic=nic), tracked.identity, expected)
+        row = replace(row, expected=expected, events=events)
         if tracked.has_ended:
             return replace(row, status=Status.ENDED, reason="It ended in this interval.")
-        evidence = self._evidence(track, row.direction, sums[row.direction], row)
+        evidence = self._evidence(events.period_sums(sums[flow]), row)
         windows = () if evidence is None else flow_windows(evidence)
         result = self._judge(tracked, track, evidence, row, interfaces, now_ns)
         return replace(row, status=result.status, reason=result.reason, findings=result.findings, windows=windows)
@@ -154,10 +163,9 @@ class RowMaker:
         flow = row.direction
         rates = next((each for each in interfaces if row.nic is not None and each.name == row.nic.name), None)
         around = Circumstances(
-            remote=_peer_text(tracked.remote),
+            remote=tracked.identity.remote_host,
             info=track.reading.info,
             stalled=tracked.stalled_bytes(now_ns),
-            disorder=track.disorder,
             has_local_peer=tracked.has_local_peer,
             program=None if tracked.owner is None else tracked.owner.name,
             thread_load=tracked.thread_load,
@@ -175,17 +183,9 @@ class RowMaker:
         findings = tracked.stable.update(now_ns, result.findings)
         return replace(result, reason=findings[0].text, findings=findings)
 
-    def _evidence(
-        self, track: ConnectionTrack, flow: Direction, sums: SampleSum, row: ObservedConnection
-    ) -> Evidence | None:
+    def _evidence(self, period: PeriodSums, row: ObservedConnection) -> Evidence | None:
         """Return the evidence of the last seconds; None if they are too short."""
-        period = track.period_sums(flow, sums, replace(self._near, nic=row.nic))
         if not is_long_enough(period):
             return None
         link = self._rates.find_link(row.nic, ip_version_of(row.key.remote))
-        return make_evidence(period, row.expected, link=link, pass_percent=self._pass_percent, is_observed=True)
-
-
-def _peer_text(address: SocketAddress) -> str:
-    """Return a remote host as a peer of the command line."""
-    return f"[{address.host}]" if ":" in address.host else address.host
+        return make_evidence(period, row.expected, link=link, pass_percent=self._pass_percent)

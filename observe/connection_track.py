@@ -6,50 +6,40 @@ samples, for which the sender's own counters stand in (`Sample.is_from_sender`).
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..engine.host.sockets.socket_message import ConnectionReading
 from ..engine.host.tcp_info import TcpInfo
 from ..engine.model.counters.samples import Sample, SessionSample
 from ..engine.model.counters.session_counters import TCP_COUNTERS, SocketInfo, since_last
 from ..engine.model.directions import Direction, End
-from ..engine.model.events import Opened, Sampled, Started
-from ..engine.model.expected_rate import Expectation
+from ..engine.model.events import ObservedSocket, Opened, Sampled, Started
+from ..engine.model.expected_rate import Expectation, ExpectedRate
 from ..engine.model.host_info import UNKNOWN_HOST, HostInfo
 from ..engine.model.plan import SECOND_NS, Plan, Settings
 from ..engine.model.workload import Workload
 from ..engine.results.rate_and_loss import bits_per_second
-from ..engine.results.run_totals import OpenSockets
 from ..engine.results.sums.sample_sum import RecentSamples, SampleSum
-from ..presets.diagnosis.period_sums import PeriodSums
-from .observation import FlowFigures
+from .observation import ConnectionEvents, FlowFigures
 
 RECENT_NS: Final = 3 * SECOND_NS
 """The time that findings are about, as in a run in progress."""
 _SERIES: Final = 120
 _SESSION: Final = 1
 _SETTINGS: Final = {flow: Settings(flow) for flow in Direction.DUPLEX.flows}
-_PLANS: Final = {flow: Plan(settings) for flow, settings in _SETTINGS.items()}
+_PLANS: Final = {flow: Plan(settings, duration_ns=None, warmup_ns=0) for flow, settings in _SETTINGS.items()}
 _NOT_OF: Final = {
     Direction.OUT: tuple(counter.name for counter in TCP_COUNTERS if counter.end != "sender"),
     Direction.IN: tuple(counter.name for counter in TCP_COUNTERS if counter.end != "receiver"),
 }
-OBSERVED_SOFTWARE: Final = "another program"
-
-
-class Disorder(NamedTuple):
-    """The segments sent again that had arrived already (RFC 2883), and how often segments overtook others."""
-
-    needless: int = 0
-    reordered: int = 0
-
-
-NO_DISORDER: Final = Disorder()
 
 
 @dataclass(slots=True)
 class FlowTrack:
-    """One direction of a connection: its payload, the rates of its intervals, and its samples."""
+    """One direction of a connection: its payload, the rates of its intervals, and its samples.
+
+    `interval_samples` are those of the last interval that has ended.
+    """
 
     direction: Direction
     bytes: int = 0
@@ -58,6 +48,8 @@ class FlowTrack:
     recent: RecentSamples = field(default_factory=lambda: RecentSamples(RECENT_NS))
     sample: SessionSample | None = None
     moved_ns: int | None = None
+    interval_samples: tuple[Sampled, ...] = ()
+    _new_samples: list[Sampled] = field(default_factory=list[Sampled])
 
     def __post_init__(self) -> None:
         """Begin with the settings of a run in this direction."""
@@ -71,9 +63,16 @@ class FlowTrack:
             self.moved_ns = now_ns
 
     def end_interval(self, interval_ns: int) -> None:
-        """Make the payload since the last call the rate of an interval."""
+        """Make the payload since the last call the rate of an interval, and its samples those of an interval."""
         self.rates.append(bits_per_second(self.unread_bytes, interval_ns) or 0.0)
         self.unread_bytes = 0
+        self.interval_samples, self._new_samples = tuple(self._new_samples), []
+
+    def keep_sample(self, sample: Sample) -> None:
+        """Add a sample of either end."""
+        event = Sampled(sample, _SETTINGS[self.direction], warmup=False)
+        self.recent.keep_sample(event)
+        self._new_samples.append(event)
 
     def has_moved(self, now_ns: int) -> bool:
         """Whether payload moved in the time that findings are about."""
@@ -109,12 +108,6 @@ class ConnectionTrack:
         self.first_ns = self.read_ns = now_ns
         self.flows = {flow: FlowTrack(flow) for flow in Direction.DUPLEX.flows}
         self._index = -1
-        self._disorder = deque([(now_ns, _disorder_of(reading.info))])
-
-    @property
-    def disorder(self) -> Disorder:
-        """What came in another order in the last seconds."""
-        return Disorder(*(now - was for now, was in zip(self._disorder[-1][1], self._disorder[0][1], strict=True)))
 
     def add_reading(self, reading: ConnectionReading, now_ns: int) -> None:
         """Add the next reading of the same socket."""
@@ -125,9 +118,6 @@ class ConnectionTrack:
         self.reading, self.read_ns = reading, now_ns
         if interval_ns > RECENT_NS:  # it was not watched meanwhile: its rises are of an unknown part of that time
             return
-        self._disorder.append((now_ns, _disorder_of(reading.info)))
-        while now_ns - self._disorder[0][0] > RECENT_NS:
-            self._disorder.popleft()
         moved = moved_bytes(before, reading.info)
         for flow, track in self.flows.items():
             if moved[flow] or track.sample is not None or (flow is Direction.OUT and reading.message.queues[1]):
@@ -137,20 +127,36 @@ class ConnectionTrack:
         flow, elapsed_ns = track.direction, self.read_ns - self.first_ns
         counters = since_last(before.counters, now.counters)
         counters |= dict.fromkeys(_NOT_OF[flow])
+        if flow is Direction.OUT:
+            counters["needless_retransmits"] = _rise(before.needless_retransmits, now.needless_retransmits)
+            counters["reordered"] = _rise(before.reordered, now.reordered)
+            counters["app_limited"] = int(now.is_app_limited)
         track.sample = SessionSample(flow, _SESSION, moved, **counters)
         near = Sample(End.NEAR, self._index, elapsed_ns, interval_ns, (track.sample,))
-        track.recent.keep_sample(Sampled(near, _SETTINGS[flow], warmup=False))
+        track.keep_sample(near)
         if flow is Direction.OUT:
             acknowledged = (SessionSample(flow, _SESSION, moved),)
-            far = Sample(End.FAR, self._index, elapsed_ns, interval_ns, acknowledged, is_from_sender=True)
-            track.recent.keep_sample(Sampled(far, _SETTINGS[flow], warmup=False))
+            track.keep_sample(
+                Sample(End.FAR, self._index, elapsed_ns, interval_ns, acknowledged, is_from_sender=True)
+            )
 
-    def period_sums(self, flow: Direction, sums: SampleSum, near: HostInfo) -> PeriodSums:
-        """Return the sums of one direction for the rules: those of a run whose far end is unknown."""
-        started = Started("", "", near, UNKNOWN_HOST, _PLANS[flow], Expectation())
-        sockets = OpenSockets()
-        sockets.add_session(Opened(self._socket_info(flow)))
-        return PeriodSums(started, _SETTINGS[flow], sums, sockets)
+    def events(
+        self, flow: Direction, near: HostInfo, observed: ObservedSocket, expected: ExpectedRate | None
+    ) -> ConnectionEvents:
+        """Return the events of one direction in the last interval: those of a run whose far end is unknown."""
+        host = observed.remote_host
+        started = Started(
+            "",
+            observed.remote,
+            near,
+            UNKNOWN_HOST,
+            _PLANS[flow],
+            Expectation(out=expected) if flow is Direction.OUT else Expectation(in_=expected),
+            ip_version=6 if ":" in host else 4,
+            address=host.strip("[]"),
+            observed=observed,
+        )
+        return ConnectionEvents(started, Opened(self._socket_info(flow)), self.flows[flow].interval_samples)
 
     def _socket_info(self, flow: Direction) -> SocketInfo:
         info = self.reading.info
@@ -167,8 +173,8 @@ class ConnectionTrack:
         )
 
 
-def _disorder_of(info: TcpInfo) -> Disorder:
-    return Disorder(info.needless_retransmits or 0, info.reordered or 0)
+def _rise(before: int | None, now: int | None) -> int | None:
+    return None if now is None else max(0, now - (before or 0))
 
 
 def moved_bytes(before: TcpInfo, now: TcpInfo) -> dict[Direction, int]:

@@ -1,66 +1,31 @@
 """The result for a connection of another program: its status, the reason in a sentence, and findings.
 
-Pure. The rules are those of a run (presets/diagnosis), on the figures of this end alone. What a run adds to them is
-missing: the far end's host, its options, and an expected rate if no interface reports its line. So a finding that
-the far end could refute is less certain here, and its remedy names what would decide.
-
-No finding without a limit: a sender that lacks data, or that fills its path, is as fast as it can be. Without an
-expected rate a full path is not a slow path.
+Pure. The findings of a sender are those of a run (sender_side.py). A receiver has its own (receiver_side.py). The
+status needs more than the evidence has: whether anything moves, the program's CPU load, and the traffic of the
+interface.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ..engine.host.tcp_info import TcpInfo
 from ..engine.model.directions import Direction, End
-from ..presets.diagnosis import remedies
-from ..presets.diagnosis.diagnose import diagnose
 from ..presets.diagnosis.evidence import Evidence
-from ..presets.diagnosis.finding import Finding, FindingCode
+from ..presets.diagnosis.finding import Finding
 from ..presets.diagnosis.flow_view import FlowView, flow_views
 from ..presets.number_text import format_quantity, format_rate, format_share, format_time
-from .connection_track import NO_DISORDER, Disorder
 from .observation import Status
 from .receiver_side import find_receiver_limits
+from .sender_side import describe_decision, diagnose_observed, lacks_data
 from .thread_loads import ThreadLoad
 
 _FULL: Final = 0.95  # of the rate that an interface should carry, by all of its traffic
 _SMALL: Final = 0.75  # of the segments that the link carries
 _HEADERS_BYTES: Final = 66  # Ethernet, IPv4, TCP with timestamps, as interfaces count them
 _ALONE: Final = 0.9
-_EMPTY: Final = 0.5  # of the samples, or of the time: a sender that lacks data so often
 _WHOLE_CORE: Final = 0.9  # of the time, running or waiting for a core
 _WAITS: Final = 0.05
-_FAR_CONFIDENCE: Final = 0.7
 _IN_FLIGHT: Final = 0.7  # of the congestion window
-# What these say is about linkgauge's own ends, or about a sender that lacks data: no limit of TCP's.
-_NOT_OBSERVED: Final[set[FindingCode]] = {
-    "at-expected",
-    "another-link",
-    "sender-starved",
-    "core-saturated",
-    "steal",
-    "cpu-quota",
-    "sessions-few",
-    "tester-limited",
-    "unexplained",
-    "no-payload",
-}
-_ON_FULL_PATH: Final[set[FindingCode]] = {"path-slow", "congestion-window", "acks-queued"}
-# A larger buffer would only make the queue longer. A slow reader delays acknowledgements, which looks like a queue.
-_WITH_FULL_QUEUE: Final[set[FindingCode]] = {"send-buffer", "window-below-bdp"}
-_LOSSES: Final[set[FindingCode]] = {"loss", "retransmission-storm", "policer"}
-_OF_FAR_END: Final[set[FindingCode]] = {
-    "receive-window",
-    "loss",
-    "retransmission-storm",
-    "policer",
-    "path-slow",
-    "pacing",
-    "mss-small",
-    "reordering",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +41,15 @@ class Judgement:
 class Circumstances:
     """What is known beside the evidence: the remote host, the newest reading, and the interface's traffic.
 
-    `stalled` bytes wait in the socket, and none moved for some time. `disorder` counts the segments of the last
-    seconds that were sent again needlessly, or overtook others. With `is_idle` nothing moved in these seconds, with
-    `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the rate of all traffic of the
-    interface in this direction. `thread_load` is that of the busiest thread of the
-    `program` in the last interval; None is unknown.
+    `stalled` bytes wait in the socket, and none moved for some time. With `is_idle` nothing moved in the last
+    seconds, with `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the rate of all
+    traffic of the interface in this direction. `thread_load` is that of the busiest thread of the `program` in the
+    last interval; None is unknown.
     """
 
     remote: str
     info: TcpInfo
     stalled: int = 0
-    disorder: Disorder = NO_DISORDER
     is_idle: bool = False
     has_local_peer: bool = False
     interface: str | None = None
@@ -107,9 +70,8 @@ def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
         reached = f"{format_rate(evidence.bit_s)} of {format_rate(evidence.expected_bit_s or 0.0)}"
         return Judgement(Status.HEALTHY, f"At the expected rate: {reached}.")
     is_sender = evidence.direction is Direction.OUT
-    evidence = _without_needless(evidence, around.disorder) if is_sender else evidence
     view = flow_views(evidence)[0]
-    if is_sender and _lacks_data(view):  # a full interface does not slow it down
+    if is_sender and lacks_data(view):  # a full interface does not slow it down
         return _app_limited(view, around)
     shared = _share_of_full_interface(evidence, around)
     return shared or (_judge_sender if is_sender else _judge_receiver)(evidence, view, around)
@@ -117,12 +79,9 @@ def judge(evidence: Evidence | None, around: Circumstances) -> Judgement:
 
 def _judge_sender(evidence: Evidence, view: FlowView, around: Circumstances) -> Judgement:
     """Return the result of a connection that this host sends on, by the rules of a run."""
-    findings = [_adapt(view, each, around) for each in diagnose(evidence) if each.code not in _NOT_OBSERVED]
-    if evidence.expected_bit_s is None:
-        spared = _ON_FULL_PATH | _WITH_FULL_QUEUE if view.fills_queue else _ON_FULL_PATH
-        findings = [each for each in findings if each.code not in spared]
+    findings = diagnose_observed(evidence)
     if findings:
-        return Judgement(Status.LIMITED, findings[0].text, tuple(findings))
+        return Judgement(Status.LIMITED, findings[0].text, findings)
     return _path_or_unknown(view, around)
 
 
@@ -147,29 +106,6 @@ def _fills_it_with_headers(evidence: Evidence, total_bit_s: float) -> bool:
     return evidence.bit_s * (1 + _HEADERS_BYTES / mss) >= _ALONE * total_bit_s
 
 
-def _without_needless(evidence: Evidence, disorder: Disorder) -> Evidence:
-    """Return evidence in which a segment that was sent again although it had arrived is not a loss."""
-    flow = replace(evidence.flows[0], **disorder._asdict())
-    if not disorder.needless or not flow.retransmits:
-        return replace(evidence, flows=(flow, *evidence.flows[1:]))
-    part = max(0, flow.retransmits - disorder.needless) / flow.retransmits
-    lost = replace(
-        flow,
-        retransmits=round(part * flow.retransmits),
-        retransmitted=None if flow.retransmitted is None else part * flow.retransmitted,
-        lossy=None if flow.lossy is None else part * flow.lossy,
-    )
-    return replace(evidence, flows=(lost, *evidence.flows[1:]))
-
-
-def _lacks_data(view: FlowView) -> bool:
-    """Return whether the sending program gives TCP less than it could send."""
-    flow, budget = view.flow, view.budget
-    if flow.holds is not None and flow.holds.empty >= _EMPTY:
-        return True
-    return budget.starved >= max(budget.receiver, budget.buffer, budget.network)
-
-
 def _app_limited(view: FlowView, around: Circumstances) -> Judgement:
     flow, load = view.flow, around.thread_load
     if load is not None and sum(load) >= _WHOLE_CORE:
@@ -177,7 +113,11 @@ def _app_limited(view: FlowView, around: Circumstances) -> Judgement:
         if load.waiting >= _WAITS:
             uses += f", and waits for one {format_share(load.waiting)} of the time"
         return Judgement(Status.APP_LIMITED, f"The sending program is limited by its CPU core: {uses}.")
-    idle = "" if flow.busy is None else f": TCP had nothing to send for {format_share(1 - flow.busy)} of the time"
+    idle = ""
+    if flow.busy is not None and flow.busy <= 1 - _WAITS:
+        idle = f": TCP had nothing to send for {format_share(1 - flow.busy)} of the time"
+    elif flow.app_limited:
+        idle = f": TCP had sent all that it had in {format_share(flow.app_limited)} of samples"
     return Judgement(Status.APP_LIMITED, f"The sending program sets the rate{idle}.")
 
 
@@ -194,14 +134,14 @@ def _path_or_unknown(view: FlowView, around: Circumstances) -> Judgement:
         )
     return Judgement(
         Status.UNKNOWN,
-        f"No window, loss or queue at this end explains the rate; {_decide(around)}.",
+        f"No window, loss or queue at this end explains the rate; {describe_decision(around.remote)}.",
     )
 
 
 def _judge_receiver(_evidence: Evidence, view: FlowView, around: Circumstances) -> Judgement:
     """Return the result of a connection that this host receives on: the sender's figures are at the far end."""
     findings = tuple(
-        replace(each, remedy=f"{each.remedy}; {_decide(around)}")
+        replace(each, remedy=f"{each.remedy}; {describe_decision(around.remote)}")
         for each in find_receiver_limits(view, around.info)
     )
     if findings:
@@ -213,13 +153,13 @@ def _judge_receiver(_evidence: Evidence, view: FlowView, around: Circumstances) 
     return Judgement(
         Status.UNKNOWN,
         "This end takes all that arrives. The sender's windows, losses and data are seen at the far end: "
-        f"linkgauge observe there shows them; {_decide(around)}.",
+        f"linkgauge observe there shows them; {describe_decision(around.remote)}.",
     )
 
 
 def _stalled(around: Circumstances) -> Judgement:
     info, waiting = around.info, format_quantity(around.stalled, "byte")
-    decide = _decide(around)
+    decide = describe_decision(around.remote)
     if not info.timeouts or info.probes:
         finding = Finding(
             "receive-window",
@@ -247,51 +187,3 @@ def _stalled(around: Circumstances) -> Judgement:
             Direction.OUT,
         )
     return Judgement(Status.LIMITED, finding.text, (finding,))
-
-
-def _decide(around: Circumstances) -> str:
-    """Return the test that decides what one end alone cannot."""
-    return f"linkgauge check {around.remote} would decide, with linkgauge endpoint there"
-
-
-def _adapt(view: FlowView, finding: Finding, around: Circumstances) -> Finding:
-    """Return a run's finding in words for a connection that linkgauge did not make."""
-    remedy = _REMEDIES.get(finding.code, finding.remedy)
-    if finding.code in _COMMANDS:
-        remedy = _COMMANDS[finding.code](view)
-    evidence, confidence = finding.evidence, finding.confidence
-    is_far = finding.code in _OF_FAR_END or finding.end is End.FAR
-    if is_far:
-        confidence = min(confidence, _FAR_CONFIDENCE)
-        remedy = f"{remedy}; {_decide(around)}"
-    if finding.code in _LOSSES and around.disorder.needless:
-        evidence += (
-            f"; {format_quantity(around.disorder.needless, 'more segment')} sent again had arrived (RFC 2883)"
-        )
-    text = finding.text.replace("a link of this kind", "this host's interface")
-    remedy = remedy.replace("PEER", around.remote)
-    return replace(finding, text=text, evidence=evidence, confidence=confidence, remedy=remedy, trial=None)
-
-
-def _show_losses(view: FlowView) -> str:
-    return f"{remedies.show_nic_errors(view.sender)}; then check cable, optics and switch ports"
-
-
-def _larger_buffer(view: FlowView) -> str:
-    size_bytes = remedies.round_window(2 * (view.needed_window_bytes or 0))
-    return remedies.raise_autotuning_limit(view.sender, size_bytes, is_sender=True)
-
-
-# In place of remedies that are options of a test.
-_REMEDIES: Final[dict[FindingCode, str]] = {
-    "receive-window": "at the remote end: see whether its program reads in time; ss -tm shows Recv-Q",
-    "policer": "ask for the policer's rate and burst, and send below it",
-    "congestion-window": "wait: it grows; or use several connections",
-    "timestamps-on": "nothing to do",
-}
-_COMMANDS: Final[dict[FindingCode, Callable[[FlowView], str]]] = {
-    "send-buffer": _larger_buffer,
-    "loss": _show_losses,
-    "retransmission-storm": _show_losses,
-    "path-slow": lambda view: f"{remedies.show_queue(view.sender)}; then check port speeds and shapers",
-}

@@ -11,9 +11,13 @@ from typing import Literal, NamedTuple
 from ..engine.host.sockets.socket_message import BbrState, SocketAddress
 from ..engine.model.counters.samples import SessionSample
 from ..engine.model.directions import Direction
+from ..engine.model.events import Opened, Sampled, Started
 from ..engine.model.expected_rate import ExpectedRate
 from ..engine.model.host_info import NicInfo
+from ..engine.results.run_totals import OpenSockets
+from ..engine.results.sums.sample_sum import SampleSum
 from ..presets.diagnosis.finding import Finding
+from ..presets.diagnosis.period_sums import PeriodSums
 from ..presets.diagnosis.window_bounds import FlowWindows
 
 
@@ -74,12 +78,31 @@ class FlowFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionEvents:
+    """An interval of a connection in its main direction, as the events of a run whose far end is unknown.
+
+    The first two are the same in each interval, but for what is known of the process and of the socket; the time in
+    `started` is empty. The samples count from the first look at the connection.
+    """
+
+    started: Started
+    opened: Opened
+    samples: tuple[Sampled, ...] = ()
+
+    def period_sums(self, sums: SampleSum) -> PeriodSums:
+        """Return sums of its samples as the rules read them."""
+        sockets = OpenSockets()
+        sockets.add_session(self.opened)
+        return PeriodSums(self.started, self.started.plan.settings, sums, sockets)
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedConnection:
     """A TCP connection that this program did not make.
 
     `owner` is None if this user may not see the process; `user` is always known. `expected` is the rate that its
-    interface allows in its main direction, and `windows` are of that direction. `reason` is a sentence about
-    `status`: the first finding's text, or why there is none.
+    interface allows in its main direction, and `windows` and `events` are of that direction. `reason` is a sentence
+    about `status`: the first finding's text, or why there is none.
     """
 
     key: ConnectionKey
@@ -97,6 +120,7 @@ class ObservedConnection:
     expected: ExpectedRate | None = None
     observed_ns: int = 0
     windows: tuple[FlowWindows, ...] = ()
+    events: ConnectionEvents | None = None
 
     @property
     def direction(self) -> Direction:

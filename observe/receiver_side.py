@@ -24,6 +24,7 @@ from ..presets.diagnosis.window_bounds import MAX_UNSCALED_BYTES
 from ..presets.number_text import format_percent, format_quantity, format_share, format_time
 
 _FULL: Final = 0.75  # of the advertised window: a growing one is at most half full
+_FULL_UNSCALED: Final = 0.6  # and one without window scaling cannot grow
 _AT_LIMIT: Final = 0.8  # of tcp_rmem
 _REORDERED: Final = 0.003  # of the packets
 
@@ -59,8 +60,10 @@ def _full_window(view: FlowView, info: TcpInfo) -> Finding | None:
     window, trip_us, end = info.window_bytes, info.receive_rtt_us, view.receiver
     if not window or not trip_us or not info.timestamps:
         return None
-    in_flight = view.flow.bit_s / 8 * trip_us * 1e-6
-    if in_flight < _FULL * window:
+    in_flight, full = view.flow.bit_s / 8 * trip_us * 1e-6, _FULL
+    if not info.window_scaling:  # the kernel keeps a larger one than its segments can announce
+        window, full = min(window, MAX_UNSCALED_BYTES), _FULL_UNSCALED
+    if in_flight < full * window:
         return None
     buffer, limit = view.flow.receive_buffer_bytes or 0, end.tcp and end.tcp.tcp_rmem_max_bytes
     code: FindingCode = "window-below-bdp"

@@ -142,6 +142,11 @@ class Verdict:
         return self.text.removeprefix(f"{self.label}: ")
 
 
+def observed_verdict(reason: str | None) -> Verdict:
+    """Return the verdict on a connection of another program: it is not a test, and its result stands in for one."""
+    return Verdict("none", f"NO VERDICT: {reason or 'the result is unknown.'}")
+
+
 def limit_figures(limit: LatencyLimit | None) -> "LimitFigures | None":
     """Return the limits as figures of a run's result."""
     from ..engine.results.figure_codec import figures_of

@@ -17,6 +17,13 @@ from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.serialization import decode_tagged, encode_tagged
 from linkgauge.engine.model.shared_key import NEAR_ROLE
+from linkgauge.engine.protocol.burst_datagrams import (
+    BurstArrivals,
+    BurstQuery,
+    BurstRequest,
+    BurstSent,
+    decode_burst_datagram,
+)
 from linkgauge.engine.protocol.datagram_handshake import (
     DatagramAccepted,
     DatagramChallenge,
@@ -95,6 +102,13 @@ def _path_datagram(data: bytes) -> str:
     if datagram is not None and len(datagram.pack(_SESSION_SECRET)) != len(data):
         raise BrokenPromise(f"{datagram} came with {len(data)} bytes")
     return "nothing" if datagram is None else datagram.kind.name
+
+
+def _burst_datagram(data: bytes) -> str:
+    datagram = decode_burst_datagram(data, _SESSION_SECRET)
+    if datagram is not None and datagram.pack(_SESSION_SECRET) != data:
+        raise BrokenPromise(f"{datagram} is another one once it is sent on")
+    return "nothing" if datagram is None else type(datagram).__name__
 
 
 def _probe_datagram(data: bytes) -> str:
@@ -238,6 +252,16 @@ WIRE_DECODERS: Final = (
         "path datagrams",
         _path_datagram,
         tuple(PathDatagram(kind, 7, 200, "192.0.2.1").pack(_SESSION_SECRET) for kind in PathKind),
+    ),
+    Decoder(
+        "burst datagrams",
+        _burst_datagram,
+        (
+            BurstRequest(1, 40, 500, 1_472, 10**8).pack(_SESSION_SECRET),
+            BurstSent(1, 540, 0, is_over=True).pack(_SESSION_SECRET),
+            BurstQuery(1, 140).pack(_SESSION_SECRET),
+            BurstArrivals(1, 3, 0, 1, ((7, 12_000), (9, 24_000))).pack(_SESSION_SECRET),
+        ),
     ),
     Decoder(
         "flow datagrams",

@@ -55,6 +55,7 @@ from .base_run import BaseFarRun
 from .clients.admission import ConnectBackLimit, Grant
 from .clients.turns import OtherTestsReader
 from .memory_estimate import SessionWindows, windows_of
+from .probes.burst_responder import BurstResponder
 from .probes.flow_responder import FlowResponder
 from .probes.path_responder import PathResponder
 from .probes.probe_responders import ProbeResponders
@@ -121,7 +122,7 @@ class FarRun(BaseFarRun):
         self._settled_ns = plan.effective_warmup_ns
         self._awaited = set[tuple[Direction, int]]()  # the sessions whose connections are about to come
         self._await_connections(windows_of(plan.settings))
-        self._path_responder: PathResponder | None = None
+        self._path_responder: PathResponder | BurstResponder | None = None
         self._flows: FlowResponder | None = None
         self._probes = ProbeResponders(plan, limits, self._tickets)
 
@@ -215,12 +216,19 @@ class FarRun(BaseFarRun):
             raise
 
     def _respond_on_path(self, sock: socket.socket, spec: SessionSpec) -> None:
-        """Answer on the socket of a path's measurement; a newer one takes the place of an older one."""
+        """Answer on the socket of a path's measurement; a newer one takes the place of an older one.
+
+        The path's MTU is measured before a test starts, which takes seconds. Bursts with their pauses take minutes,
+        so that they need a test that has started.
+        """
         if self._ending.done():
             raise RemoteProtocolError("the test has ended")
         if self._path_responder is not None:
             self._path_responder.close()
-        self._path_responder = PathResponder(sock.dup(), spec)
+        if self.has_started:
+            self._path_responder = BurstResponder(sock.dup(), spec, self._limits, self._stop_for_limit)
+        else:
+            self._path_responder = PathResponder(sock.dup(), spec)
 
     def _attach_flow(self, sock: socket.socket, hello: DataHello) -> None:
         """Serve a flow of a test of many flows, which has started; raise RemoteProtocolError otherwise."""

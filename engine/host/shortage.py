@@ -4,12 +4,14 @@ Small on purpose, and imported first: there may be no memory for more.
 """
 
 import os
+import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 # Made now: later there may be no memory for it.
-_LINE = b"linkgauge: out of memory, threads or processes: raise ulimit -d, -v, -u, or the limits of the service\n"
+_SENTENCE = "out of memory, threads or processes: raise ulimit -d, -v, -u, or the limits of the service"
+_LINE = f"linkgauge: {_SENTENCE}\n".encode()
 _STATUS = 3  # as of any test that could not run
 _SIGNS = (
     "can't start new thread",
@@ -18,20 +20,31 @@ _SIGNS = (
     "error return without exception set",
     "lost sys.stderr",  # of a print during such a lack
 )
+# Of fork(2) in a child, and of OpenBLAS, which then raises SIGINT in its process.
+_SIGNS_OF_CHILDREN = ("resource temporarily unavailable", "pthread_create failed", "memoryerror")
 
 
 @contextmanager
 def told_in_one_line() -> Generator[None]:
-    """End this process with one line, and no traceback, if what the context does fails for such a lack."""
+    """End this process with one line, and no traceback, if what the context does fails for such a lack.
+
+    It ends at once: an exit handler of a library may wait for a thread that never began.
+    """
     try:
         yield
     except Exception as error:
         if not _is_shortage(error):
             raise
+        with suppress(Exception):
+            sys.stdout.flush()
         os.write(2, _LINE)
-    else:
-        return
-    raise SystemExit(_STATUS)
+        os._exit(_STATUS)
+
+
+def find_shortage_in(words: str) -> str | None:
+    """Return what the last words of a process of ours or of a library say, if it ended for such a lack."""
+    is_it = any(sign in words.lower() for sign in (*_SIGNS, *_SIGNS_OF_CHILDREN))
+    return _SENTENCE if is_it else None
 
 
 def require_threads(count: int) -> None:

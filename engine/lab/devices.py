@@ -20,7 +20,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
 
-from ..model.errors import LabError, LabUnavailable, explain_os_error
+from ..model.errors import LabError, LabUnavailable, explain_resource_error
 from .hosts_spec import MESH_PREFIX_BITS, LabHost, LabTrunk
 from .link_spec import ETHERNET_HEADER_BYTES, PREFIX_BITS, LabLink
 from .namespaces import NetworkNamespace
@@ -84,7 +84,9 @@ def run_tool(tool: str, *arguments: str) -> None:
     except subprocess.TimeoutExpired as error:
         raise LabError(f"`{line}` did not end in {_DEADLINE_S:g} s; try again on a less busy machine") from error
     except OSError as error:
-        raise LabError(f"`{line}` could not be run: {explain_os_error(error)}; reinstall iproute2") from error
+        is_missing = isinstance(error, FileNotFoundError | PermissionError)
+        why = explain_resource_error(error) + ("; reinstall iproute2" if is_missing else "")
+        raise LabError(f"`{line}` could not be run: {why}") from error
     if result.returncode != 0:
         message = " ".join(result.stderr.split()) or f"exit status {result.returncode} without a message"
         remedy = next((text for sign, text in _REMEDIES.items() if sign in message), None)

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from ..host.end_signals import end_signals
 from ..host.process_identity import process_identity
+from ..host.shortage import find_shortage_in
 from ..model.errors import LabError, LabUnavailable
 from ..model.serialization import encode
 from ..near.link_checks import LAB_OFFLOADS_OFF_VARIABLE
@@ -131,8 +132,9 @@ def _ask(keeper: "subprocess.Popen[bytes]", request: object, deadline_s: float) 
         raise LabError(f"the lab was not up after {deadline_s:g} s; try again on a less busy machine")
     line = keeper.stdout.readline()
     if not line:
-        last_line = keeper.stderr.read().decode(errors="replace").strip().rpartition("\n")[2]
-        raise LabError(f"the lab's process ended by itself: {last_line or 'no message'}")
+        words = keeper.stderr.read().decode(errors="replace").strip()
+        why = find_shortage_in(words) or words.rpartition("\n")[2] or "no message"
+        raise LabError(f"the lab's process ended by itself: {why}")
     return json.loads(line)
 
 

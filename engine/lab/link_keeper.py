@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from typing import Any, Final, TypeVar
 
 from ..host.end_signals import die_with_parent
-from ..model.errors import DecodeError, LabError, LabUnavailable
+from ..model.errors import DecodeError, LabError, LabUnavailable, explain_resource_error
 from ..model.serialization import decode, encode
 from .devices import FAR_DEVICE, NEAR_DEVICE, check_tools, configure_device, create_tap_pair, create_veth_pair
 from .link_spec import FAR_ADDRESS, NEAR_ADDRESS, LabLink
@@ -89,6 +89,9 @@ def keep(kind: type[Request], make: Callable[[Request], BaseKeeper]) -> None:
             _answer(keeper.build())
         except (LabError, DecodeError) as error:
             _answer({"error": str(error), "unavailable": isinstance(error, LabUnavailable)})
+            return
+        except OSError as error:
+            _answer({"error": f"the lab could not be made: {explain_resource_error(error)}", "unavailable": False})
             return
         while sys.stdin.readline():
             pass

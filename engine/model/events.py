@@ -7,6 +7,7 @@ engine composes them: `WarningText.PROBE_LOST.format(reason=...)`.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from .counters.path_trace import PathTrace
 from .counters.samples import ProbeSample, Sample
@@ -18,13 +19,40 @@ from .plan import Dialect, Plan, Settings
 from .run_end import RunEnd
 from .serialization import OMITTED_AT_DEFAULT
 
+_MAX_NAME: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSocket:
+    """A TCP connection of another program: its addresses, as `HOST:PORT`, its user and its process.
+
+    `program` and `pid` are None if the process was not visible. A user or a program may have any name.
+    """
+
+    local: str
+    remote: str
+    user: str
+    program: str | None = None
+    pid: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a text that no socket has: a stored one may be damaged."""
+        if max(map(len, (self.local, self.remote, self.user, self.program or ""))) > _MAX_NAME:
+            raise ValueError(f"a name or an address of more than {_MAX_NAME} characters")
+
+    @property
+    def remote_host(self) -> str:
+        """The remote host as a peer of the command line: IPv6 in brackets."""
+        return self.remote.rpartition(":")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Started:
     """Both ends are ready and the clocks have started: always the first event of a run.
 
     `idle` is the probe's sample from before payload flowed. `ip_version` (4 or 6) and `address` are those of the
-    connections to the far end.
+    connections to the far end. `observed` is the connection of another program that the samples are of: then it is
+    no test, the plan has only the direction, and nothing is known of the far end.
     """
 
     started_utc: str
@@ -36,6 +64,7 @@ class Started:
     idle: ProbeSample | None = None
     ip_version: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     address: str | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    observed: ObservedSocket | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     @property
     def unseen_end(self) -> End | None:
@@ -47,6 +76,8 @@ class Started:
     @property
     def dialect(self) -> Dialect:
         """The protocol of the two ends."""
+        if self.observed is not None:
+            return Dialect.OBSERVED
         return Dialect.LINKGAUGE if self.unseen_end is None else Dialect.IPERF3
 
 
@@ -117,11 +148,20 @@ class PathTraced:
     trace: PathTrace
 
 
+class WarningKind(StrEnum):
+    """What a warning means to the diagnosis. Its text does not say: the other end can send any text."""
+
+    DATA_THROUGH_SSH = "data_through_ssh"
+    OTHER_TRAFFIC = "other_traffic"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A caution about the figures; the run continues."""
+    """A caution about the figures; the run continues. Runs that an earlier version has stored have no kind."""
 
     text: str
+    kind: WarningKind | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

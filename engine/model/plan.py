@@ -61,6 +61,7 @@ class Dialect(StrEnum):
 
     LINKGAUGE = "linkgauge"
     IPERF3 = "iperf3"
+    OBSERVED = "observed"  # a connection of another program, whose protocol is its own
 
 
 class ResponsivenessTest(StrEnum):

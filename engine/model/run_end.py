@@ -49,6 +49,7 @@ class EndText(StrEnum):
     DURATION_UP = "finished"
     SEARCH_DONE = "the search for the capacity has ended"
     STOPPED_HERE = "stopped by the user"
+    CONNECTION_ENDED = "the connection ended"
     RUN_CLOSED = "the test was closed"
     RUN_ABANDONED = "the test was abandoned"
     LOG_CUT_OFF = "interrupted before its reason was recorded"

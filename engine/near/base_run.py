@@ -27,7 +27,7 @@ from ..model.counters.samples import ProbeSample, Sample
 from ..model.counters.session_counters import SocketInfo
 from ..model.directions import Direction, End
 from ..model.errors import LinkgaugeError, PeerError
-from ..model.events import Ended, Event, Opened, Started, WarningText
+from ..model.events import Ended, Event, Opened, Started, WarningKind, WarningText
 from ..model.expected_rate import Expectation
 from ..model.peer import Peer
 from ..model.plan import (
@@ -268,7 +268,9 @@ class Run(ABC):
             )
         )
         _log.debug("run started")
-        for text in (*self._ends.notes, *warnings, *self._socket_checks.check_interfaces()):
+        for text in self._ends.notes:
+            self._events.warn(text, WarningKind.DATA_THROUGH_SSH)
+        for text in (*warnings, *self._socket_checks.check_interfaces()):
             self._events.warn(text)
         for event in early:
             self._events.put(event)
@@ -290,7 +292,7 @@ class Run(ABC):
         with contextlib.suppress(LinkgaugeError, OSError, TimeoutError):
             text = await call_in_thread(look, name="sockets", deadline_s=_LOOK_DEADLINE_S)
             if text is not None:
-                self._events.warn(text)
+                self._events.warn(text, WarningKind.OTHER_TRAFFIC)
 
     async def _look_last(self) -> None:
         """Name the rest of the other traffic, which had been watched for too short a time."""

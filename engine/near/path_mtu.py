@@ -189,6 +189,18 @@ async def open_path_socket(
     control: ControlConnection, secret: RunSecret, binding: SocketOptions
 ) -> AsyncGenerator[tuple[DfSocket, bytes]]:
     """Yield a socket over which the far end answers, and its session's secret."""
+    sock, session_secret = await open_probe_socket(control, secret, binding)
+    df_socket = DfSocket(sock)
+    try:
+        yield df_socket, session_secret
+    finally:
+        df_socket.close()
+
+
+async def open_probe_socket(
+    control: ControlConnection, secret: RunSecret, binding: SocketOptions
+) -> tuple[socket.socket, bytes]:
+    """Return the connected UDP socket of a test's probe, and its session's secret; raise OSError."""
     settings = (Direction.OUT, PROBE_SESSION, 0, None)
     session_secret = secret.session_secret(*settings)
     target = ConnectTarget.from_address(secret.run_tag.hex(), control.data_address)
@@ -196,14 +208,10 @@ async def open_path_socket(
     try:
         sock.setblocking(False)
         await connect_datagrams(sock, SessionSpec(*settings, session_secret.hex()), target, binding)
-        df_socket = DfSocket(sock)
     except BaseException:
         sock.close()
         raise
-    try:
-        yield df_socket, session_secret
-    finally:
-        df_socket.close()
+    return sock, session_secret
 
 
 class _Measurement:

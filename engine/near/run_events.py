@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..model.counters.samples import Sample
 from ..model.directions import Direction, sender_of
-from ..model.events import Changed, Event, Sampled, Started, Warned, WarningText
+from ..model.events import Changed, Event, Sampled, Started, Warned, WarningKind, WarningText
 from ..model.expected_rate import Expectation
 from ..model.plan import SECOND_NS, Plan, Settings
 from .warmup_detection import WarmupDetector
@@ -102,10 +102,10 @@ class RunEvents:
         else:
             self._early.append(event)
 
-    def warn(self, text: str) -> None:
+    def warn(self, text: str, kind: WarningKind = WarningKind.OTHER) -> None:
         """Add a warning."""
         _log.debug("warning: %s", text)
-        self.put(Warned(text))
+        self.put(Warned(text, kind))
 
     def add_sample(self, sample: Sample) -> Sampled:
         """Add a sample with its settings, then the warnings of its period; return the event of the sample."""

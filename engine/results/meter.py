@@ -6,14 +6,14 @@ an interval waits for it, but not for ever. A drain, after the end of a UDP run,
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..model.counters.path_trace import PathTrace
 from ..model.directions import Direction, End, sender_of
-from ..model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned
+from ..model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned, WarningKind
 from ..model.expected_rate import Expectation
-from ..model.plan import SECOND_NS, Plan, Settings
+from ..model.plan import SECOND_NS, Dialect, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.workload import Workload
 from .confidence import Estimate
@@ -151,7 +151,7 @@ class Meter:
         if isinstance(event, PathTraced):
             self._paths[event.trace.end] = event.trace
         else:
-            self.warnings.add_warning(event.text)
+            self.warnings.add_warning(event.text, event.kind or WarningKind.OTHER)
 
     def flush(self) -> list[Interval]:
         """Return the intervals that still wait for an end, in order of index, and remove them."""
@@ -217,6 +217,8 @@ class Meter:
         payload_bytes = sum(total.bytes for total in totals)
         transactions = sum(sum(total.latency.values()) for total in totals if total.is_transactional)
         plan = self.started.plan if self.started else Plan()
+        tcp = self.sockets.summarize(sum_senders(self.periods), plan.workload)
+        dialect = Dialect.LINKGAUGE if self.started is None else self.started.dialect
         return Summary(
             plan=plan,
             measured=newest_results(self.periods),
@@ -224,7 +226,7 @@ class Meter:
             periods=tuple(part.period for part in self.periods),
             near_cpu=sum_end(self.periods, End.NEAR).summary(payload_bytes, transactions),
             far_cpu=sum_end(self.periods, End.FAR).summary(payload_bytes, transactions),
-            tcp=self.sockets.summarize(sum_senders(self.periods), plan.workload),
+            tcp=replace(tcp, mode=None) if dialect is Dialect.OBSERVED else tcp,  # nobody knows
             warnings=self.warnings.texts,
             end=self.end,
             probe=self.probe.summary,
@@ -235,6 +237,7 @@ class Meter:
             unknown_ns=self._unknown_ns,
             others=sum_end(self.periods, End.FAR).others_summary,
             elapsed_ns=self.elapsed_ns or None,
+            dialect=dialect,
         )
 
     def _use_settings(self, start_ns: int, settings: Settings, expectation: Expectation) -> None:

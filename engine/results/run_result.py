@@ -11,10 +11,10 @@ from itertools import zip_longest
 from typing import Any, Final, Self
 
 from ..model.directions import Direction
-from ..model.events import Started
+from ..model.events import ObservedSocket, Started
 from ..model.expected_rate import Expectation
 from ..model.host_info import HostInfo
-from ..model.plan import Dialect, Plan, Settings
+from ..model.plan import Plan, Settings
 from ..model.run_end import Reason
 from ..model.workload import Workload
 from .figure_codec import DOCUMENT_VERSION, decode, exact, figure, figures_of, mbit, ms, part, seconds, us
@@ -232,12 +232,34 @@ class SubjectFigures:
         """Return the subject by the first event of a run; `started` is None if the run did not start."""
         if started is None:
             return cls()
-        return figures_of(cls, started, near=_host(started.near), far=_host(started.far))
+        far = None if started.observed is not None else _host(started.far)
+        return figures_of(cls, started, near=_host(started.near), far=far)
 
 
 def _host(host: HostInfo) -> HostFigures:
     unknown = {"system": None, "cores": None} if host.is_iperf3 else {}
     return figures_of(HostFigures, host, **unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedFigures:
+    """The connection of another program that a record is of: its process, its addresses, and its last result.
+
+    `status` and `reason` are as `linkgauge observe` printed them last (schema of an observation).
+    """
+
+    program: str | None = figure()
+    pid: int | None = figure()
+    user: str | None = figure()
+    local: str | None = figure()
+    remote: str | None = figure()
+    status: str | None = figure()
+    reason: str | None = figure()
+
+    @classmethod
+    def of(cls, observed: ObservedSocket, status: str, reason: str) -> Self:
+        """Return the figures of a connection with its last result."""
+        return figures_of(cls, observed, status=status, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +283,8 @@ class RunResult:
     """The result of a run: the shape of its document has a field for each member.
 
     `stretches` are its periods of constant settings. The first finding is the strongest. Only some runs have a
-    path, or the last three: a run until its mean is precise, a run of a mesh's cell, and a run with a limit for its
-    latency.
+    path, or the last four: a run until its mean is precise, a run of a mesh's cell, a run with a limit for its
+    latency, and the record of a connection of another program, which is no test.
     """
 
     schema: int | None = figure()
@@ -292,6 +314,7 @@ class RunResult:
     until_ci: PrecisionFigures | None = figure(omitted=True)
     cell: dict[str, Any] | None = figure(omitted=True)
     latency_limit: LimitFigures | None = figure(omitted=True)
+    observed: ObservedFigures | None = figure(omitted=True)
 
     @classmethod
     def of(cls, document: object) -> Self:
@@ -313,12 +336,13 @@ class RunResult:
         plan, periods = summary.plan, summary.periods
         expected = _with_total(summary.expectation, summary.newest_direction)
         found = summary.responsiveness
-        nothing = dict.fromkeys(("run_id", "preset", "label", "note", "group", "until_ci", "cell", "latency_limit"))
+        names = ("run_id", "preset", "label", "note", "group", "until_ci", "cell", "latency_limit", "observed")
+        nothing = dict.fromkeys(names)
         return figures_of(
             cls,
             summary,
             schema=DOCUMENT_VERSION,
-            dialect=(Dialect.LINKGAUGE if summary.unseen_end is None else Dialect.IPERF3).value,
+            dialect=summary.dialect.value,
             plan=PlanFigures.of(plan, periods[0].warmup_ns if periods else None),
             expected=expected_figures(expected),
             measured=measured_figures(summary.measured, expected, summary.overhead),

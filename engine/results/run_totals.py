@@ -13,7 +13,7 @@ from ..model.counters.latency_histogram import merge_counts, summarize_latency
 from ..model.counters.samples import ProbeSample, Sample, combine
 from ..model.counters.session_counters import SocketInfo
 from ..model.directions import Direction, End, PerDirection, sender_of
-from ..model.events import Opened, Totals
+from ..model.events import Opened, Totals, WarningKind
 from ..model.expected_rate import Expectation, ExpectedRate
 from ..model.plan import SECOND_NS, Mode, Settings
 from ..model.workload import Workload
@@ -301,19 +301,22 @@ class _ProbeResultSum:
 
 
 class Warnings:
-    """Texts in order of first occurrence, each once, up to a limit."""
+    """Texts in order of first occurrence, each once, up to a limit; and their kinds."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, None] = {}
+        self._texts: dict[str, set[WarningKind]] = {}
         self._left_out = 0
 
-    def add_warning(self, text: str) -> None:
-        """Add a text."""
-        if text not in self._texts:
-            if len(self._texts) < _MAX_WARNINGS:
-                self._texts[text] = None
-            else:
-                self._left_out += 1
+    def add_warning(self, text: str, kind: WarningKind = WarningKind.OTHER) -> None:
+        """Add a text. The same one may come from the other end, as another kind."""
+        if text in self._texts or len(self._texts) < _MAX_WARNINGS:
+            self._texts.setdefault(text, set()).add(kind)
+        else:
+            self._left_out += 1
+
+    def of_kind(self, kind: WarningKind) -> tuple[str, ...]:
+        """Return the texts of a kind."""
+        return tuple(text for text, kinds in self._texts.items() if kind in kinds)
 
     @property
     def texts(self) -> tuple[str, ...]:

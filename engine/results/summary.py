@@ -9,7 +9,7 @@ from typing import Final, Literal
 from ..model.counters.latency_histogram import LatencySummary
 from ..model.directions import Direction, End, PerDirection
 from ..model.expected_rate import Expectation, ExpectedRate
-from ..model.plan import SECOND_NS, Mode, Plan, Settings
+from ..model.plan import SECOND_NS, Dialect, Mode, Plan, Settings
 from ..model.run_end import Reason, RunEnd
 from .confidence import Estimate
 from .path.path_result import PathResult
@@ -284,11 +284,11 @@ class Summary:
     total. If the settings never changed, these are of the whole run. `expectation` has their expected rates.
 
     `overhead` is the overhead of datagrams; None for TCP, or if it is unknown. `unseen_end` is the end that is an
-    iperf3: it reports totals at the end, and does not describe its host. Only a run that measures latency under
-    load has `responsiveness`. `others` is None if the endpoint did not report its other tests. `elapsed_ns` is the
-    time of the newest sample, warm-up included; None before the first. `unknown_ns` is the time before the end for
-    which a receiver's samples are missing: up to two intervals if the run ended in order. `path` has the hops
-    between the ends; None if they were not traced.
+    iperf3, or another program, as `dialect` says: its host is unknown. An iperf3 reports totals at the end. Only a
+    run that measures latency under load has `responsiveness`. `others` is None if the endpoint did not report its
+    other tests. `elapsed_ns` is the time of the newest sample, warm-up included; None before the first.
+    `unknown_ns` is the time before the end for which a receiver's samples are missing: up to two intervals if the
+    run ended in order. `path` has the hops between the ends; None if they were not traced.
     """
 
     plan: Plan
@@ -308,6 +308,7 @@ class Summary:
     others: OtherTestsSummary | None = None
     elapsed_ns: int | None = None
     path: PathResult | None = None
+    dialect: Dialect = Dialect.LINKGAUGE
 
     @property
     def is_whole(self) -> bool:

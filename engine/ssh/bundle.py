@@ -20,6 +20,7 @@ _PACKAGES: Final = (
     "metering",
     "workloads",
     "path",
+    "bursts",
     "flows",
     "workers",
     "far",

@@ -22,7 +22,7 @@ from ..host.child_process import end_process
 from ..host.event_loop import await_shielded
 from ..host.memory_file import InheritedBundle
 from ..host.process_identity import is_process_stopped
-from ..model.errors import WorkerError, explain_os_error
+from ..model.errors import WorkerError, explain_resource_error
 from .fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 
 _END_DEADLINE_S: Final = 3.0  # the server waits a second for its workers
@@ -147,7 +147,7 @@ class _ServerProcess:
         except (BrokenPipeError, ConnectionResetError):
             pass
         except OSError as error:
-            raise WorkerError(f"no worker process could be started: {explain_os_error(error)}") from error
+            raise WorkerError(f"no worker process could be started: {explain_resource_error(error)}") from error
 
     async def close(self) -> None:
         """End the server and its workers."""
@@ -169,7 +169,7 @@ class _ServerProcess:
         except OSError as error:
             if errors_fd >= 0:
                 os.close(errors_fd)
-            self._set_ended(f"no worker process could be started: {explain_os_error(error)}")
+            self._set_ended(f"no worker process could be started: {explain_resource_error(error)}")
             return
         finally:
             self._server_sock.close()
@@ -227,7 +227,7 @@ class _ServerProcess:
             if reply == ForkReply.FORKED:
                 process.fork_result.set_result(None)
             else:
-                why = f"no worker process could be started: {explain_os_error(OSError(value, ''))}"
+                why = f"no worker process could be started: {explain_resource_error(OSError(value, ''))}"
                 process.fork_result.set_exception(WorkerError(why))
 
     def _close_socket(self) -> None:

@@ -20,8 +20,12 @@ from typing import Any, Final, Literal
 from ...engine.model.errors import LabUnavailable, explain_extra
 from ..cluster import SCHEDULER_CLASS, WORKER_CLASS, WORKER_OPTIONS
 
-SETTINGS: Final[Mapping[str, str]] = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
-"""The environment of Dask's processes: without it, each would take 100 samples a second for a profile."""
+SETTINGS: Final[Mapping[str, str]] = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""The environment of Dask's processes: without it, each would take 100 samples a second for a profile, and NumPy's
+library would start a thread for each core."""
 Protocol = Literal["tcp", "tls"]
 _DASK: Final = "distributed"
 _DAYS: Final = 30

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeVar
 
+from ...engine.host.shortage import find_shortage_in
 from ...engine.lab.devices import check_tools, connect_host, connect_switches, create_switch
 from ...engine.lab.hosts_spec import HUB_ADDRESS, LabHost, MeshLabSpec
 from ...engine.lab.link_keeper import BaseKeeper, keep
@@ -133,8 +134,9 @@ class MeshKeeper(BaseKeeper):
         while (answer := ask()) is None:  # the process that opens the lab has a deadline for all of it
             for number, (name, program) in enumerate(self._programs.items()):
                 if program.poll() is not None:
-                    lines = self._log_of(number).read_text(encoding="utf-8", errors="replace").splitlines()
-                    raise LabError(f"Dask's process of {name} ended: {lines[-1] if lines else 'no message'}")
+                    words = self._log_of(number).read_text(encoding="utf-8", errors="replace").strip()
+                    why = find_shortage_in(words) or words.rpartition("\n")[2] or "no message"
+                    raise LabError(f"Dask's process of {name} ended: {why}")
             time.sleep(_POLL_S)
         return answer
 

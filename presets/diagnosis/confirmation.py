@@ -11,15 +11,17 @@ intervals of both rates. Without an expected rate a tenth of the first rate is e
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from ...engine.model.plan import SECOND_NS, Plan
 from ...engine.results.comparison import compare_estimates
 from ...engine.results.figure_codec import round_figure, round_known
 from ...engine.results.rate_and_loss import percent_of
+from ...engine.results.shape.shape_document import shape_document
+from ...engine.results.shape.shape_result import DirectionShape, LimitKind, ShapeResult
 from ...engine.results.summary import Measurement, Summary
-from ..number_text import format_percent, format_rate, format_transaction_rate
+from ..number_text import format_percent, format_quantity, format_rate, format_transaction_rate
 from .finding import Finding
 from .remedies import more_sessions
 from .trial import Trial
@@ -39,6 +41,7 @@ _LOSS_ENDED: Final = 0.25  # of the first run's loss
 _SESSIONS: Final = 4
 _NO_MORE: Final = "more sessions carry no more: confirmed"
 _WITHOUT_LIMIT: Final = {"another-link", "no-queue", "unexplained"}
+_OF_A_BUCKET: Final = {"policer", "path-slow"}
 _LIMITS_OF_A_SESSION: Final = {"window-clamped", "window-scaling-off", "loss"}
 
 
@@ -68,7 +71,7 @@ class Confirmation:
 
     `is_confirmed` is None if nothing was tried, or if the result does not tell. `first` and `second` are the
     results of both tests, `percent` is the second rate in percent of the expected one; None if unknown. Loss is in
-    percent of what was sent.
+    percent of what was sent. `shape` has the numbers of a policer or shaper, if bursts were sent for them.
     """
 
     text: str
@@ -80,6 +83,7 @@ class Confirmation:
     percent: float | None = None
     first_loss: float | None = None
     second_loss: float | None = None
+    shape: ShapeResult | None = None
 
 
 def find_experiments(findings: tuple[Finding, ...], plan: Plan) -> Iterator[Experiment]:
@@ -116,6 +120,30 @@ def nothing_to_confirm(findings: tuple[Finding, ...], *, is_whole: bool) -> Conf
     elif code in _WITHOUT_LIMIT:
         reason = "no limit was found"
     return Confirmation(f"nothing to confirm: {reason}")
+
+
+def asks_for_bursts(findings: tuple[Finding, ...]) -> bool:
+    """Return whether bursts tell more of the first finding: the rate and burst of a policer or shaper."""
+    return bool(findings) and findings[0].code in _OF_A_BUCKET
+
+
+def with_shape(confirmation: Confirmation, shape: ShapeResult) -> Confirmation:
+    """Return a confirmation with the numbers of a policer or shaper as its evidence."""
+    lines = [confirmation.text, *filter(None, (describe_shape(each) for each in shape.directions))]
+    return replace(confirmation, text="; ".join(lines), shape=shape)
+
+
+def describe_shape(shape: DirectionShape) -> str:
+    """Return what bursts show of a direction, in one phrase."""
+    if shape.cir is None or shape.cbs is None:
+        found = "no limit" if shape.kind is LimitKind.NONE else "nothing that can be read"
+        return f"bursts {shape.direction} show {found}"
+    payload = format_rate(shape.payload_bit_s or 0.0)
+    cir = format_rate(shape.cir.median)
+    text = f"bursts {shape.direction} show a {shape.kind} of {cir} (CIR; {payload} of payload)"
+    if shape.kind is LimitKind.LINE:
+        return text
+    return f"{text} and {format_quantity(round(shape.cbs.median), 'byte')} (CBS)"
 
 
 def failed_confirmation(experiment: Experiment, reason: str, run_id: str | None = None) -> Confirmation:
@@ -285,5 +313,6 @@ def confirmation_document(confirmation: Confirmation) -> dict[str, Any]:
         "percent_of_expected": round_known(confirmation.percent),
         "lost_percent_before": round_known(confirmation.first_loss),
         "lost_percent": round_known(confirmation.second_loss),
+        **({} if confirmation.shape is None else {"shape": shape_document(confirmation.shape)}),
         "text": confirmation.text,
     }

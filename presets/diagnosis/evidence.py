@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, Literal, Self, TypeVar, cast, get_args
 
 from ...engine.model.counters.samples import CoreTimes, NicCounts
 from ...engine.model.directions import Direction, End
+from ...engine.model.events import ObservedSocket
 from ...engine.model.host_info import NicInfo, TcpSysctls
 from ...engine.model.plan import Mode, ResponsivenessTest
 from ...engine.model.workload import Workload
@@ -225,7 +226,8 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     `joint_spread` is the variance of the rate of all sessions as a share of the sum of theirs: about 1 if each
     varies for itself, less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
     `needless` segments that were sent again had arrived, and segments overtook others `reordered` times: only a
-    connection of another program has them, and then `retransmits` leaves the needless ones out.
+    connection of another program has them, and then `retransmits`, `retransmitted` and `lossy` leave the needless
+    ones out. `app_limited` is the share of its samples in which TCP lacked data.
     """
 
     direction: Direction = field(metadata=_flow.reading(lambda of: of.flow))
@@ -234,8 +236,8 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     busy: float | None = _flow(lambda of: of.sent.time_share("busy_us"))
     rwnd_limited: float | None = _flow(lambda of: of.sent.time_share("rwnd_limited_us"))
     sndbuf_limited: float | None = _flow(lambda of: of.sent.time_share("sndbuf_limited_us"))
-    retransmits: int | None = _flow(lambda of: of.sent.retransmits)
-    retransmitted: float | None = _flow(lambda of: of.sent.retransmitted_share(of.mss_bytes))
+    retransmits: int | None = _flow(lambda of: of.sent.lost_segments)
+    retransmitted: float | None = _flow(lambda of: of.sent.lost_share(of.mss_bytes))
     rtt_us: int | None = _flow(lambda of: of.sent.carrying_rtts.median or of.sent.median("rtt_us"))
     min_rtt_us: int | None = _flow(lambda of: of.sent.min_rtt_us)
     cwnd_bytes: int | None = _flow(lambda of: of.sent.median("cwnd_bytes"))
@@ -257,7 +259,7 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     joint_spread: float | None = _flow(lambda of: of.received.joint_spread)
     upper_bit_s: int | None = _flow(lambda of: of.received.upper_bit_s)
     low_rtt_us: int | None = _flow(lambda of: of.sent.carrying_rtts.quantile(0.25))
-    lossy: float | None = _flow(lambda of: of.sent.losses.lossy_share)
+    lossy: float | None = _flow(lambda of: of.sent.lossy_share)
     loss_dispersion: float | None = _flow(lambda of: of.sent.losses.dispersion)
     quiet: float | None = _flow(lambda of: of.sent.losses.quiet_share)
     max_pacing_bit_s: int | None = _flow(lambda of: of.sent.median("max_pacing_bit_s"))
@@ -268,8 +270,9 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     receive_buffer_bytes: int | None = _flow(lambda of: of.received.mean_buffer_bytes)
     unread: float | None = _flow(lambda of: of.received.unread_share)
     sack: bool | None = _flow(lambda of: of.sender and of.sender.sack)
-    needless: int | None = None
-    reordered: int | None = None
+    needless: int | None = _flow(lambda of: of.sent.needless_retransmits)
+    reordered: int | None = _flow(lambda of: of.sent.reordered)
+    app_limited: float | None = _flow(lambda of: of.sent.mean("app_limited"))
 
     @property
     def is_bbr(self) -> bool:
@@ -313,8 +316,8 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     them; None if the ends choose. `has_ended` is set for a run that is over: its findings are in the past tense.
     `unseen_end` is the end with an iperf3 or another program, whose host is unknown. `test` is how the run
     measures latency under load, and `responsiveness` its results so far, over all loads. `others` are the other
-    tests of the endpoint, if it reports them. With `is_observed` it is a connection of another program: linkgauge
-    made neither end. `other_traffic` names other programs that exchange much through the near interface.
+    tests of the endpoint, if it reports them. `observed` is the connection of another program that this is about:
+    linkgauge made neither end. `other_traffic` names other programs that exchange much through the near interface.
     """
 
     workload: Workload = field(metadata=_period.reading(lambda of: of.started.plan.workload))
@@ -344,8 +347,13 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     test: ResponsivenessTest | None = _period(lambda of: of.started.plan.responsiveness)
     responsiveness: Responsiveness | None = _period(lambda of: of.responsiveness)
     others: OtherTestsSummary | None = _period(lambda of: of.sums.ends[End.FAR].others_summary)
-    is_observed: bool = False
+    observed: ObservedSocket | None = _period(lambda of: of.started.observed)
     other_traffic: tuple[str, ...] = _period(lambda of: of.other_traffic, ())
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether this is about a connection of another program."""
+        return self.observed is not None
 
     @property
     def is_latency_test(self) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from ...engine.model.events import WarningKind
 from ...engine.model.expected_rate import ExpectedRate
 from ...engine.model.plan import SECOND_NS, Settings
 from ...engine.protocol.path_probe import PathMtu
@@ -41,6 +42,15 @@ CeilingLookup = Callable[[Settings], int | None]
 
 def no_ceiling(_settings: Settings) -> None:
     """Return None: the machine's ceiling is unknown."""
+
+
+ObservedDiagnosis = Callable[[Evidence], tuple[Finding, ...]]
+"""Returns the findings of a connection of another program, in whose words no test is the remedy."""
+
+
+def no_findings(_evidence: Evidence) -> tuple[Finding, ...]:
+    """Return no findings."""
+    return ()
 
 
 class EvidenceCollector:
@@ -86,7 +96,15 @@ class EvidenceCollector:
             return None
         meter = self.meter
         whole = PeriodSums(
-            started, period.settings, sums, meter.sockets, meter.warnings.texts, meter.responsiveness
+            started,
+            period.settings,
+            sums,
+            meter.sockets,
+            meter.responsiveness,
+            is_data_through_ssh=bool(meter.warnings.of_kind(WarningKind.DATA_THROUGH_SSH)),
+            other_traffic=tuple(
+                text.partition(": ")[2] for text in meter.warnings.of_kind(WarningKind.OTHER_TRAFFIC)
+            ),
         )
         return whole if is_long_enough(whole) else None
 
@@ -161,8 +179,8 @@ class LiveDiagnosis(EvidenceCollector):
     """The diagnosis of one run, by the sums of its meter.
 
     `current_findings` are for the screen, `final_findings` for the run log. `link` is the expected link, `ceiling`
-    returns this machine's rate over loopback. A run without an expected rate has findings only with
-    `without_target`, or if no payload arrives.
+    returns this machine's rate over loopback. `of_observed` diagnoses a connection of another program. A
+    run without an expected rate has findings only with `without_target`, or if no payload arrives.
     """
 
     def __init__(
@@ -173,8 +191,10 @@ class LiveDiagnosis(EvidenceCollector):
         pass_percent: float = 95.0,
         ceiling: CeilingLookup = no_ceiling,
         without_target: bool = False,
+        of_observed: ObservedDiagnosis = no_findings,
     ) -> None:
         super().__init__(meter, link, pass_percent=pass_percent, ceiling=ceiling)
+        self._of_observed = of_observed
         self._without_target = without_target
         self.path_mtu: PathMtu | None = None  # measured after the run
         self._stable = StableFindings()
@@ -228,6 +248,8 @@ class LiveDiagnosis(EvidenceCollector):
         return any(finding.code in PATH_MTU_SYMPTOMS for finding in self.final_findings)
 
     def _diagnose(self, evidence: Evidence) -> tuple[Finding, ...]:
+        if evidence.is_observed:
+            return self._of_observed(evidence)
         has_target = evidence.expected_bit_s is not None or evidence.bit_s <= 0
         if has_target or self._without_target or evidence.is_latency_test:
             return diagnose(evidence)

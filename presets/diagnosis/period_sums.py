@@ -1,7 +1,6 @@
 """The sums behind the evidence: of a period of a run or a part of it, of each end, and of each direction."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from ...engine.model.counters.session_counters import SocketInfo
 from ...engine.model.directions import Direction, End, sender_of
@@ -13,9 +12,6 @@ from ...engine.results.run_totals import OpenSockets
 from ...engine.results.sums.end_sum import EndSum
 from ...engine.results.sums.sample_sum import ReceiverSum, SampleSum
 from ...engine.results.sums.sender_sum import SenderSum
-
-_OTHER_TRAFFIC: Final = "other traffic on "  # how WarningText.OTHER_TRAFFIC begins
-_THROUGH_SSH: Final = "through ssh:"  # how WarningText.DATA_THROUGH_SSH begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +44,19 @@ class FlowSums:
 
 @dataclass(frozen=True, slots=True)
 class PeriodSums:
-    """The sums over a part of a run with constant settings, its open sockets, and its warnings."""
+    """The sums over a part of a run with constant settings, its open sockets, and the warnings that explain them.
+
+    `is_data_through_ssh` says whether ssh carries the payload; `other_traffic` are the other programs that exchange
+    much through the near interface.
+    """
 
     started: Started
     settings: Settings
     sums: SampleSum
     sockets: OpenSockets
-    warnings: tuple[str, ...] = ()
     responsiveness: Responsiveness | None = None
+    is_data_through_ssh: bool = False
+    other_traffic: tuple[str, ...] = ()
 
     def end(self, end: End) -> EndSums:
         """Return the host and the sums of one end."""
@@ -68,18 +69,6 @@ class PeriodSums:
         sender, receiver = self.sockets.first(end, flow), self.sockets.first(end.other, flow)
         received, sent = self.sums.received[flow], self.sums.sent[flow]
         return FlowSums(flow, received, sent, sender, receiver, is_unseen=end is self.started.unseen_end)
-
-    @property
-    def is_data_through_ssh(self) -> bool:
-        """Whether ssh carries the payload, as a warning at the start of the run says."""
-        return any(text.startswith(_THROUGH_SSH) for text in self.warnings)
-
-    @property
-    def other_traffic(self) -> tuple[str, ...]:
-        """The other programs that exchange much through the near interface, as warnings name them."""
-        return tuple(
-            text.partition(": ")[2] for text in self.warnings if text.startswith(_OTHER_TRAFFIC) and ": " in text
-        )
 
     @property
     def mode(self) -> Mode:

@@ -20,6 +20,8 @@ from ..number_text import format_bytes
 from .evidence import EndEvidence, Evidence, FlowEvidence
 from .trial import Trial
 
+SHOW_BUCKET: Final = "linkgauge shape PEER measures its rate and burst"
+"""The command for the numbers of a policer or shaper."""
 _MIN_WINDOW_BYTES: Final = 65_536
 _SHAPERS: Final = {"tbf", "htb", "hfsc", "cbq"}
 _BELOW: Final = 0.95  # of a link's rate, so that the link's own queue stays empty
@@ -124,7 +126,7 @@ def lengthen_send_queue(end: EndEvidence) -> str:
 
 def shape_below(end: EndEvidence, flow: FlowEvidence, trial: Trial) -> str:
     """Return the trial of a policer's rate, and the command that keeps an end below it."""
-    text = f"linkgauge … {trial} has no loss if so; ask for the policer's rate and burst"
+    text = f"{SHOW_BUCKET}; linkgauge … {trial} has no loss if so; ask for the policer's rate and burst"
     if not is_linux(end):
         return text
     queue = ("rate", _shaper_rate(flow.bit_s), "burst", "32kb", "latency", "50ms")

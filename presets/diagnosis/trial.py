@@ -80,7 +80,7 @@ def _either(value: T | None, other: T) -> T:
     return other if value is None else value
 
 
-def _rate_text(bit_s: int) -> str:
+def rate_text(bit_s: int) -> str:
     """Return a rate for the command line: `95M`, `7600K`, `0.5K`."""
     unit = next(((size, letter) for size, letter in _RATE_UNITS if not bit_s % size), None)
     return f"{bit_s / 1_000:.12g}K" if unit is None else f"{bit_s // unit[0]}{unit[1]}"
@@ -103,7 +103,7 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[Any], str]]]] = {
     "far_cores": ("--far-cores", _cores_text),
     "window_bytes": ("--window", format_size),
     "window_auto": ("--window", lambda _: "auto"),
-    "rate_bit_s": ("--rate", _rate_text),
+    "rate_bit_s": ("--rate", rate_text),
     "without_rate": ("without", lambda _: "--rate"),
     "datagram_bytes": ("--datagram", str),
     "congestion": ("--congestion", str),

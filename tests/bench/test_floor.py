@@ -31,6 +31,7 @@ def serving(workload: str, pairs: int, processes: int) -> Iterator[int]:
             os.killpg(server.pid, signal.SIGTERM)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("workload", "pairs", "processes"),
     [

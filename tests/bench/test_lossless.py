@@ -61,6 +61,7 @@ def test_the_rate_found_is_the_highest_that_arrives_and_rounds_are_measured_at_i
     assert measured.lost_share == 0.0
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("carried", [UNLIMITED, UNLIMITED * (1 - MOST_LOST / 2)])
 def test_a_tool_that_loses_next_to_nothing_is_not_limited(carried: float, tmp_path: Path) -> None:
     """It is measured once, as it is."""
@@ -70,6 +71,7 @@ def test_a_tool_that_loses_next_to_nothing_is_not_limited(carried: float, tmp_pa
     assert measure_lossless(tool, measure).limit_bit_s is None
 
 
+@pytest.mark.every
 def test_a_round_that_loses_more_is_measured_at_the_next_lower_rates(tmp_path: Path) -> None:
     """Down to the first that arrives; who loses at every rate fails in words."""
     measure = partial(measure_round, seconds=0, folder=tmp_path)

@@ -99,6 +99,7 @@ def test_a_round_has_the_rate_that_the_client_prints(tmp_path: Path) -> None:
     assert (measured.rate, measured.cpu_ms) == (5e9, None)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("client", "words"),
     [

@@ -106,6 +106,7 @@ def test_without_a_terminal_the_app_is_a_loopback_test_of_5_s(linkgauge: Any) ->
     assert "completed" in answer.out
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("options", [(), ("--why",)], ids=["silent", "requested"])
 def test_a_run_without_a_preset_is_diagnosed_only_on_request(
     linkgauge: Any, far_end: str, options: tuple[str, ...]
@@ -200,6 +201,7 @@ def test_the_rows_of_the_csv_add_up_to_the_document(
         assert sum(sessions) == sum(int(row["bytes"]) for row in same if row["session"] == "all")
 
 
+@pytest.mark.every
 def test_a_second_run_continues_the_csv_and_the_log_exports_the_same_rows(
     linkgauge: Any, far_end: str, tmp_path: Path
 ) -> None:

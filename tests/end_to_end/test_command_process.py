@@ -40,6 +40,7 @@ def facts(pid: int) -> dict[str, str]:
     }
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("is_session", [False, True])
 def test_an_endpoint_is_the_same_process_forked_or_started(
     linkgauge: CommandLine, tmp_path: Path, is_session: bool
@@ -88,6 +89,7 @@ def test_a_forked_command_runs_in_the_network_namespace_that_is_asked_for(linkga
         namespaces.close()
 
 
+@pytest.mark.every
 def test_any_other_start_is_a_new_interpreter(tmp_path: Path) -> None:
     """With descriptors to inherit, a function to call first, or options of Python."""
     reading, writing = os.pipe()

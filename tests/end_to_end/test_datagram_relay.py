@@ -105,6 +105,7 @@ def judge(numbers: list[int]) -> FlowTruth:
     )
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "faults",
     [

@@ -52,6 +52,7 @@ def test_an_endpoint_whose_debug_log_cannot_be_written_serves_and_ends(
     assert answer.err.count(log) == 1
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("kind", [pytest.param("pipe", marks=pytest.mark.every), "full device"])
 @pytest.mark.parametrize("ends_early", [False, pytest.param(True, marks=pytest.mark.every)])
 def test_a_run_whose_debug_log_cannot_be_written_has_its_result(

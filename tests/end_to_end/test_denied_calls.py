@@ -77,6 +77,7 @@ def test_an_endpoint_falls_back_to_copy(linkgauge: Any) -> None:
     assert answer.document["tcp"]["mode"] == "copy"
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("call", "mode"),
     [

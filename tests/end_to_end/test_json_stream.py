@@ -50,6 +50,7 @@ def test_a_test_is_a_stream_from_its_start_to_its_summary(
         assert total == (summary["measured"][flow]["bytes"] if summary["measured"][flow] else 0)
 
 
+@pytest.mark.every
 def test_a_confirmation_follows_the_lines_of_both_runs(linkgauge: Callable[..., Any], far_end: str) -> None:
     """The first one was slow because it was asked to be: a rate in the test's own limit is not left to chance."""
     options = ("--rate", "2M", "--block", "64", *SHORT.split(), "--confirm", "--json-stream")

@@ -179,6 +179,7 @@ def test_a_command_can_stand_in_for_the_shell(linkgauge: Any) -> None:
     assert "149.76 Mb/s, MTU 9180" in answer.err
 
 
+@pytest.mark.every
 @needs_labs
 def test_a_check_takes_its_own_options_after_two_dashes(linkgauge: Any) -> None:
     """And prints its document, and nothing else, on stdout."""

@@ -105,6 +105,7 @@ def cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
+@pytest.mark.every
 def test_the_app_has_no_history_then_and_works_as_usual(terminal: OpenTerminal, linkgauge: Any) -> None:
     """It says so, and can be left."""
     REFUSED["endless view"](make_log(linkgauge.data_dir))

@@ -66,6 +66,7 @@ def test_two_tests_name_each_other_in_results_csv_and_stream(linkgauge: Any, far
     assert "at most 1 test, 2 sessions on this endpoint; it received" in " ".join(shown.out.split())
 
 
+@pytest.mark.every
 def test_a_test_alone_says_that_there_was_no_other(linkgauge: Any, far_end: str) -> None:
     """0 is measured."""
     document = linkgauge("run", far_end, "--seconds", "1", "--rate", "40M", "--json").document

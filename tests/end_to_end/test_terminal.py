@@ -404,6 +404,7 @@ def test_a_run_continues_after_the_app_was_suspended_and_resumed(
     assert_nothing_is_left(home)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("environment", "passed", "runs"),
     [

@@ -131,6 +131,7 @@ def test_lines_of_the_log_that_were_lost_are_counted_when_its_reader_is_back(
     assert text.endswith("\n")
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("option", [(), pytest.param(("--json",), marks=pytest.mark.every)])
 def test_an_endpoint_serves_before_anybody_reads_its_address(
     linkgauge: CommandLine, unread: UnreadPipe, option: tuple[str, ...]

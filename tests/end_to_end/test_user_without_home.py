@@ -42,6 +42,7 @@ def homeless(linkgauge: Any, tmp_path: Path) -> Any:
     return carry_out
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "variables",
     [{}, *(pytest.param(each, marks=pytest.mark.every) for each in ({"HOME": ""}, {"HOME": "rel"}))],

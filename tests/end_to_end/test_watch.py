@@ -60,6 +60,7 @@ def test_sigterm_ends_a_watch_in_order(linkgauge: Any, far_end: str, tmp_path: P
         assert json.loads(list(journal.entries())[-1].text)["type"] == "watch_end"
 
 
+@pytest.mark.every
 def test_a_watch_goes_on_in_a_new_file_when_its_log_was_rotated(
     linkgauge: Any, far_end: str, tmp_path: Path
 ) -> None:

@@ -207,6 +207,7 @@ async def test_the_process_imports_neither_dask_nor_the_app() -> None:
     assert await run_code(code) == (0, "[]\n")
 
 
+@pytest.mark.every
 async def test_the_kernel_ends_a_process_that_nothing_else_ends() -> None:
     """In any wait."""
     code = (

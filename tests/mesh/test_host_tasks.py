@@ -234,6 +234,7 @@ async def test_a_hold_that_is_cancelled_frees_the_interface(key: SharedKey) -> N
         await until(lambda: not worker.state.tasks)
 
 
+@pytest.mark.every
 async def test_a_worker_that_is_killed_leaves_nothing_behind(key: SharedKey) -> None:
     """Neither its endpoint nor its cell outlives it."""
     async with open_cluster() as (client, _):

@@ -43,6 +43,8 @@ class Socket:
     receive_rtt_us: int = 0
     window: int = 1 << 20
     out_of_order: int = 0
+    needless: int = 0
+    reordered: int = 0
     memory: tuple[int, ...] = (0, 131_072, 0, 1 << 20, 0, 0, 0, 0, 0)
 
     def info(self) -> bytes:
@@ -65,7 +67,8 @@ class Socket:
         segments = struct.pack("=6I", 0, 0, self.unsent, self.min_rtt_us, 0, 0)
         times = struct.pack("=4Q", 0, self.busy_us, self.rwnd_us, self.sndbuf_us)
         again = self.retransmits * MSS
-        newest = struct.pack("=2I2Q4I", 0, 0, 0, again, 0, 0, self.out_of_order, self.peer_window)
+        counts = (self.needless, self.reordered, self.out_of_order, self.peer_window)
+        newest = struct.pack("=2I2Q4I", 0, 0, 0, again, *counts)
         return (
             head + struct.pack("=24I", *words) + rates + segments + times + newest + struct.pack("=I", self.window)
         )

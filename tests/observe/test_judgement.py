@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.expected_rate import ExpectedRate
-from linkgauge.observe.connection_track import Disorder
 from linkgauge.observe.judgement import Circumstances, Judgement, judge
 from linkgauge.observe.observation import Status
 from linkgauge.observe.thread_loads import ThreadLoad
@@ -18,7 +17,7 @@ from linkgauge.presets.diagnosis.finding import Finding
 
 from ..presets.diagnosis.evidence_cases import LINK, NIC, WANTED_BIT_S, run
 from .made_sockets import Socket
-from .tracked import RATE, evidence_of, follow
+from .tracked import OBSERVED, RATE, evidence_of, follow
 
 STEP = 250_000  # a quarter of a second at 8 Mb/s
 BUSY_US = 250_000
@@ -160,7 +159,7 @@ def test_no_finding_speaks_of_options_of_a_test_or_of_the_far_ends_figures(expec
             far=unseen,
             link=link,
             expected_bit_s=expected_bit_s,
-            is_observed=True,
+            observed=OBSERVED,
             unseen_end=End.FAR,
             **{"congestion": congestion} | limit,
         )
@@ -196,9 +195,10 @@ def test_late_segments_are_named_if_they_slow_the_sender_down_and_losses_do_not(
 
     def at(n: int) -> Socket:
         rising = {"acked": acked[n] * STEP // 3, "busy_us": n * BUSY_US, "retransmits": n * 2}
+        rising |= {"needless": min(22, n * 2), "reordered": min(9, n)}
         return Socket(unacked=14, unsent=90_000, cwnd=15).later(**rising)
 
-    late = judge(evidence_of(follow(at), rate=RATE), around(at(12), disorder=Disorder(22, 9)))
+    late = judge(evidence_of(follow(at), rate=RATE), around(at(12)))
     assert codes(late)[0] == "reordering"
     assert "and 2 had not; the sender saw 9" in late.findings[0].evidence
     assert late.findings[0].confidence <= 0.7
@@ -212,8 +212,10 @@ def test_segments_sent_again_that_had_arrived_are_no_losses() -> None:
         rising = {"acked": n * STEP, "busy_us": n * BUSY_US, "rwnd_us": n * BUSY_US, "retransmits": n}
         return Socket().later(**figures, **rising)
 
-    evidence = evidence_of(follow(at), rate=RATE)
-    lossy, needless = judge(evidence, around(at(12))), judge(evidence, around(at(12), disorder=Disorder(12)))
+    def again(n: int) -> Socket:
+        return at(n).later(needless=n)
+
+    lossy, needless = (judge(evidence_of(follow(each), rate=RATE), around(each(12))) for each in (at, again))
     assert "loss" in codes(lossy)
     assert codes(needless) == ["window-below-bdp"]
 

@@ -42,6 +42,7 @@ def test_unread_data_is_the_programs_fault() -> None:
         (110_000, 220_000, 7, "window-below-bdp"),
         (110_000, 6 << 20, 7, "window-clamped"),
         (60_000, 220_000, 3, "window-scaling-off"),
+        (314_796, 476_223, 3, "window-scaling-off"),  # more than a segment can announce
     ],
 )
 def test_a_window_that_holds_all_that_arrives_cannot_grow(

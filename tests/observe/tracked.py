@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.events import ObservedSocket
 from linkgauge.engine.model.expected_rate import ExpectedRate
 from linkgauge.engine.model.host_info import HostInfo, TcpSysctls
 from linkgauge.observe.connection_track import ConnectionTrack
@@ -14,6 +15,7 @@ from .made_sockets import INTERVAL_NS, Socket
 HERE = HostInfo(
     "here", "Linux 6", 2, "linkgauge", "", tcp=TcpSysctls(tcp_rmem_max_bytes=6 << 20, tcp_wmem_max_bytes=4 << 20)
 )
+OBSERVED = ObservedSocket("192.0.2.1:1", "192.0.2.9:80", "eve", "rsync", 812)
 RATE = ExpectedRate(94_000_000, "computed", "a test")
 
 
@@ -30,4 +32,5 @@ def evidence_of(
 ) -> Evidence:
     """Return the evidence of one direction of a track."""
     sums = track.flows[flow].sums()
-    return make_evidence(track.period_sums(flow, sums, HERE), rate, link=None, pass_percent=95.0, is_observed=True)
+    period = track.events(flow, HERE, OBSERVED, rate).period_sums(sums)
+    return make_evidence(period, rate, link=None, pass_percent=95.0)

@@ -64,6 +64,7 @@ def start_of(shell: str, share: Path, home: Path) -> tuple[list[str], dict[str, 
     return ["fish", "-i", "-C", prompt], {"XDG_DATA_DIRS": f"{share}:/usr/share"}
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "shell", ["bash", *(pytest.param(other, marks=pytest.mark.every) for other in ("zsh", "fish"))]
 )

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from ...engine.model.peer import Peer
     from ...engine.results.run_log import RunEntry, RunLog
     from ...observe.observation import Observation
-    from ...presets.catalog import Catalog
     from ...watch.watch_plan import WatchPlan
     from ..endpoint.served_endpoint import ServedEndpoint
     from ..kit.screens.feature_app import StoredServices
     from ..mesh.mesh_session import MeshSession
     from ..mesh.stored_mesh import StoredMeshes
+    from ..observe.observed_records import ObservedRecords
     from ..run.run_services import RunServices
     from ..session.run_spec import RunSpec
     from ..sweep.sweep_session import StoredSweeps
@@ -129,14 +129,16 @@ class BaseApp(FeatureApp):
         screen.run_worker(opening, group="open group", exclusive=True, exit_on_error=False)
         return True
 
-    def open_observe(self, catalog: "Catalog") -> None:
+    def open_observe(self, services: "StoredServices") -> None:
         """Show the connections of other programs."""
         from ...observe.observer import observe
         from ...observe.request import ObserveRequest
         from ..observe.observe_screen import ObserveScreen, screen_request
+        from ..observe.observed_records import ObservedRecords
 
         request = screen_request(ObserveRequest(pass_percent=self.preferences.pass_mark))
-        self.push_screen(ObserveScreen(observe(request, catalog)))
+        records = ObservedRecords(services.open_log)
+        self.push_screen(ObserveScreen(observe(request, services.catalog), records=records))
 
     def stored_sweeps(self, services: "StoredServices") -> "StoredSweeps | None":
         """Return the stored sweeps; None if this app starts no runs, or does not store them."""
@@ -343,13 +345,14 @@ class ObserveApp(BaseApp):
         observations: "AsyncIterable[Observation]",
         target: str | None = None,
         *,
+        records: "ObservedRecords | None" = None,
         preferences: Preferences = NO_PREFERENCES,
         save: SavePreferences = discard_preferences,
     ) -> None:
         from ..observe.observe_screen import ObserveScreen
 
         super().__init__(preferences, save)
-        self.home = self.observing = ObserveScreen(observations, target)
+        self.home = self.observing = ObserveScreen(observations, target, records=records)
 
 
 class WatchApp(BaseApp):

@@ -394,22 +394,42 @@ def run_observe_screen(request: "ObserveRequest", catalog: Catalog) -> int:
     return run(_run_observe(request, catalog))
 
 
+@contextmanager
+def _log_on_demand() -> "Generator[Callable[[], RunLog | None]]":
+    """Yield a function that opens the run log once; close it, and print what went wrong with it."""
+    notices: list[str] = []
+    open_log = cache(partial(open_run_log, notices.append))
+    try:
+        yield open_log
+    finally:
+        write_in_background()  # the terminal may have stopped
+        log = open_log() if open_log.cache_info().currsize else None
+        if log is not None:
+            log.close(notices.append)
+            notices += [] if log.problem is None or log.problem in notices else [log.problem]
+        for notice in notices:
+            print_stderr(notice)
+
+
 async def _run_observe(request: "ObserveRequest", catalog: Catalog) -> int:
     from ...observe.observer import Observer, observe
     from ..observe.observe_screen import screen_request
+    from ..observe.observed_records import ObservedRecords
 
     if request.target is not None and request.target.kind == "host":
         REDACTION.learn_host(request.target.host)
     with closing(Observer(request, catalog)) as observer:
         observer.step()  # a target that does not exist is an error of the command line
-    app = ObserveApp(
-        observe(screen_request(request), catalog),
-        None if request.target is None else request.target.text,
-        preferences=read_look(),
-        save=partial(save_preferences, config_dir()),
-    )
-    with _leave_on_signal(app, lambda _number: False, asyncio.Event().wait):
-        await app.run_async()
+    with _log_on_demand() as open_log:
+        app = ObserveApp(
+            observe(screen_request(request), catalog),
+            None if request.target is None else request.target.text,
+            records=ObservedRecords(open_log),
+            preferences=read_look(),
+            save=partial(save_preferences, config_dir()),
+        )
+        with _leave_on_signal(app, lambda _number: False, asyncio.Event().wait):
+            await app.run_async()
     return app.return_code or 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...engine.far.endpoint import Endpoint
-from ...engine.far.listener import listen, reachable_hosts, spell_for_client
+from ...engine.far.listener import listen, spell_for_client
 from ...engine.far.status import LogEntry, LogSink
 from ...engine.iperf3.protocol.users import UserList
 from ...engine.model.errors import LinkgaugeError, UsageError
@@ -56,12 +56,11 @@ class Iperf3Setup:
         """The port of the listening socket."""
         return self.listener.getsockname()[1]
 
-    @property
-    def client_command(self) -> str:
-        """The command to paste at a client."""
+    def client_command(self, host: str) -> str:
+        """Return the command to paste at a client that reaches this host by an address or name."""
         port = [] if self.port == IPERF3_PORT else ["-p", str(self.port)]
         login = [] if self.users is None else ["--username", "NAME", "--rsa-public-key-path", "FILE"]
-        return shell_command("iperf3", "-c", spell_for_client(reachable_hosts(self.listener)[0]), *port, *login)
+        return shell_command("iperf3", "-c", spell_for_client(host), *port, *login)
 
     @property
     def access(self) -> str:

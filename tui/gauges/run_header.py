@@ -75,7 +75,8 @@ def _ends(view: CockpitSnapshot, width: int) -> Content:
     """Return both ends with as much about each as fits. The remote end comes first."""
     far, host = view.far, numbers.sanitize(view.peer.host)
     address = "loopback" if view.peer.is_loopback else str(view.peer)
-    is_alias = far is not None and not view.peer.is_loopback and numbers.sanitize(far.hostname) != view.peer.host
+    is_named = far is not None and far.hostname != "" and not view.peer.is_loopback
+    is_alias = far is not None and is_named and numbers.sanitize(far.hostname) != view.peer.host
     name = f"{_hostname(far)} ({address})" if far is not None and is_alias else address
     product = Content.styled("linkgauge  ", KEY)
     near_name = _hostname(view.near) if view.near else "this host"
@@ -103,11 +104,11 @@ def _hostname(host: HostInfo) -> str:
 
 
 def _system_and_cores(host: HostInfo | None) -> str:
-    return "" if host is None or host.is_iperf3 else f" {numbers.sanitize(host.system)},{_cores(host)}"
+    return "" if host is None or host.is_unseen else f" {numbers.sanitize(host.system)},{_cores(host)}"
 
 
 def _cores(host: HostInfo | None) -> str:
-    return "" if host is None or host.is_iperf3 else f" {numbers.quantity(host.cores, 'core')}"
+    return "" if host is None or host.is_unseen else f" {numbers.quantity(host.cores, 'core')}"
 
 
 def _state(view: CockpitSnapshot) -> Content:

@@ -114,7 +114,7 @@ def _outcome_lines(view: "CockpitSnapshot", summary: "Summary", verdict: "Verdic
         lines = [Content.assemble(("grade ", MUTED), grade_text(summary.responsiveness))]
     if len(summary.periods) > 1:
         lines += _period_lines(view, summary)
-    notes = [*source_texts(summary), unseen_text(summary.unseen_end)]
+    notes = [*source_texts(summary), unseen_text(summary.unseen_end, summary.dialect)]
     texts = [" · ".join(run_facts(summary)), *filter(None, notes)]
     return [*lines, *(Content.styled(text, MUTED) for text in texts)]
 

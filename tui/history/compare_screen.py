@@ -150,7 +150,7 @@ def _legend(letter: str, line: RunLine) -> Content:
         (f"{letter} ", f"bold {SERIES_STYLES[letter]}"),
         (f"{line.label or line.run_id}  ", "bold"),
         f"{result}  ",
-        (f"{when}{line.preset or 'no preset'} to {line.peer}, {line.test}", MUTED),
+        (f"{when}{line.subject} to {line.peer}, {line.test}", MUTED),
     )
 
 

@@ -24,6 +24,7 @@ from ..readings.cockpit_snapshot import CockpitSnapshot
 from ..session.run_replay import RunReplay
 from ..session.stored_run import link_of, moment_snapshot, stored_run
 from ..words import numbers
+from ..words.run_line import run_line
 from .playback import Playback
 
 _JUMP_NS: Final = 5 * SECOND_NS
@@ -107,10 +108,11 @@ class ReplayScreen(InstrumentScreen):
         self.query_one(Instruments).show_snapshot(snapshot)
         state = "■ end of the replay" if replay.is_over else "‖ paused" if self.playback.is_paused else "▶ replay"
         head = Content.assemble((state, KEY), (f"  {self.playback.speed:g}×", "bold"))
-        settings = numbers.settings(snapshot.settings, snapshot.plan.workload)
-        preset = replay.row.preset or "no preset"
+        run = run_line(replay.row)
+        settings = run.test if run.program else numbers.settings(snapshot.settings, snapshot.plan.workload)
         line = self.query_one("#plan", Static)
-        texts = (f"   {self._run_id}   {preset}   {settings}", f"   {self._run_id}   {settings}", f"   {settings}")
+        whole = f"   {self._run_id}   {run.subject}   {settings}"
+        texts = (whole, f"   {self._run_id}   {settings}", f"   {settings}")
         line.update(
             first_fit(line.content_size.width, *(head + Content.styled(text, MUTED) for text in texts), head)
         )

@@ -121,7 +121,7 @@ def _run_text(line: RunLine, *, brief: bool) -> Content:
     )
     if brief:
         return label
-    where = f"{line.preset or 'no preset'} to {line.peer}, {line.test}, {line.end_words}"
+    where = f"{line.subject} to {line.peer}, {line.test}, {line.end_words}"
     group = f", group {line.group}" if line.group else ""
     latency = [Content.assemble(("latency ", MUTED), line.latency)] if line.latency else []
     return Content("\n").join([Content.styled(f"{where}{group}", MUTED), *latency, label])

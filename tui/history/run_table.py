@@ -164,8 +164,8 @@ def _style(line: RunLine, name: str) -> str:
 
 
 def _verdict(line: RunLine, room: int) -> str:
-    """Return the verdict in a few words; for a run without one, its grade, or how it ended."""
-    if line.verdict != "none":
+    """Return the verdict in a few words; for a run without one, its grade, its status, or how it ended."""
+    if line.verdict != "none" or line.status:
         return line.verdict_words
     if line.grade and line.end_words in {"completed", "stopped"}:
         return f"grade {line.grade}" if len(f"grade {line.grade}") <= room else line.grade

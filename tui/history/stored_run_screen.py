@@ -89,10 +89,12 @@ class StoredRunScreen(InstrumentScreen):
         self.query_one(TitleBar).show(snapshot)
         self.query_one(Instruments).show_snapshot(snapshot)
         line = run_line(self._row)
-        preset = Content.assemble((line.preset or "no preset", "bold"))
+        preset = Content.assemble((line.subject, "bold"))
         plan = snapshot.plan
         if plan.has_phases:
             plan_words = phases_text(plan)
+        elif line.program:
+            plan_words = f"{line.test} to {line.peer}"
         else:
             settings = numbers.settings(plan.settings, plan.workload)
             plan_words = f"{numbers.workload(plan)}, {settings}, {numbers.duration(plan.duration_ns)}"

@@ -37,6 +37,12 @@ OBSERVE_ACTIONS: Final = (
         "Observe", screens=OF_OBSERVE,
     ),
     Action(
+        "save_connection", ("w",), "save", "Save the connection to the run log, or end that",
+        "Save the connection to the run log from now on, for history, replay, comparison and report. Press again "
+        "to end the entry; it also ends with the connection, and when you leave the table.",
+        "Observe", screens=OF_OBSERVE,
+    ),
+    Action(
         "plot_next", ("v",), "plot", "Plot throughput, RTT, cwnd or windows",
         "Show the next plot: throughput, RTT, cwnd, bytes in flight and windows.",
         "Observe", screens=(ScreenKind.CONNECTION,),

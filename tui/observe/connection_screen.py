@@ -28,7 +28,8 @@ from ..readings.plot_values import PlotContent
 from ..session.preferences import Preferences
 from .connection_readings import ConnectionReadings, Point, shown_direction
 from .connection_words import STATUS_MARKS, facts, figures, short_reason
-from .observe_lines import connection_head, why_lines, wrapped
+from .observe_lines import connection_head, saving_mark, why_lines, wrapped
+from .observed_records import ObservedRecords
 
 _MAIN_CONTENTS: Final = (PlotContent.THROUGHPUT, PlotContent.RTT, PlotContent.CWND, PlotContent.WINDOWS)
 _EXPECTED_AT: Final = 0.9  # of a gauge's bar
@@ -51,12 +52,26 @@ class WindowPanel(LineWidget[tuple[FlowWindows, ...]]):
         return window_lines(value, width, height)
 
 
+def toggle_saving(screen: ActionScreen, records: ObservedRecords, row: ObservedConnection) -> None:
+    """Save a connection from now on, or end its entry; tell its id, or why there is none."""
+    if row.key not in records.saved_keys:
+        if not records.start(row):
+            screen.notify("There is no run log to save it to.", severity="warning")
+        return
+    record = records.stop(row.key)
+    if record is None:
+        screen.notify("No payload moved, so that nothing was saved.", severity="warning")
+    else:
+        screen.notify(record.run_id, title="saved")
+
+
 class ConnectionScreen(ActionScreen):
     """One connection, until the user goes back.
 
     Args:
         row: The connection as the table has it.
         points: Its last points.
+        records: Saves it to the run log.
     """
 
     SCREEN_KIND: ClassVar[ScreenKind] = ScreenKind.CONNECTION
@@ -89,8 +104,9 @@ class ConnectionScreen(ActionScreen):
     }
     """
 
-    def __init__(self, row: ObservedConnection, points: Iterable[Point]) -> None:
+    def __init__(self, row: ObservedConnection, points: Iterable[Point], records: ObservedRecords) -> None:
         super().__init__()
+        self._records = records
         self.key: ConnectionKey = row.key
         self._row = row
         self._points = list(points)
@@ -188,6 +204,8 @@ class ConnectionScreen(ActionScreen):
     def _state(self, width: int) -> Content:
         row = self._row
         parts = [Content.styled(f"{STATUS_MARKS[row.status]} {short_reason(row)}", "bold")]
+        if self.key in self._records.saved_keys:
+            parts.append(saving_mark("saving"))
         if self._is_frozen:
             parts.append(Content.styled("❚❚ frozen", "bold $text-warning"))
         if self._is_gone and row.status is not Status.ENDED:
@@ -195,6 +213,11 @@ class ConnectionScreen(ActionScreen):
         return join_fit(width, [*parts, *(Content.styled(text, MUTED) for text in facts(row))], "   ")
 
     # Actions of the registry.
+
+    def action_save_connection(self) -> None:
+        """Save the connection, or end its entry."""
+        toggle_saving(self, self._records, self._row)
+        self.draw()
 
     def action_plot_next(self) -> None:
         """Show the next plot."""

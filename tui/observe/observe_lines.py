@@ -39,6 +39,12 @@ class TableState:
     filter_text: str = ""
     is_frozen: bool = False
     problem: str | None = None
+    saved: int = 0
+
+
+def saving_mark(text: str) -> Content:
+    """Return the mark of what goes to the run log."""
+    return Content.assemble(("● ", "bold $text-error"), (text, "bold"))
 
 
 def head_line(observation: Observation | None, state: TableState, width: int) -> Content:
@@ -60,6 +66,8 @@ def state_line(observation: Observation | None, state: TableState, width: int) -
     parts = [Content.styled(f"{numbers.count(state.shown)}{of_total} shown", "bold")]
     if state.is_frozen:
         parts.append(Content.styled("❚❚ order frozen", "bold $text-warning"))
+    if state.saved:
+        parts.append(saving_mark(f"saving {numbers.count(state.saved)}"))
     line = join_fit(width, parts, "   ")
     for text in () if observation is None else notes(observation):
         room = width - line.cell_length - len(_NOTE_GAP) - 2

@@ -23,10 +23,11 @@ from ..kit.screens.progress_screen import ProgressScreen
 from ..kit.widgets.typed_input import Debounce, TextField
 from ..words.redaction import REDACTION
 from .connection_readings import Histories
-from .connection_screen import ConnectionScreen
+from .connection_screen import ConnectionScreen, toggle_saving
 from .connection_table import ConnectionTable
 from .connection_words import STATUS_MARKS, STATUS_WORDS, empty_text
 from .observe_lines import TableState, connection_head, connection_lines, head_line, state_line
+from .observed_records import LEFT, ObservedRecords
 from .observed_rows import SORTS, ObservedRows
 
 _TOP: Final = 256
@@ -54,6 +55,7 @@ class ObserveScreen(ProgressScreen):
     Args:
         observations: An observation an interval. Only this screen iterates over it.
         target: The target of the command line, for the head.
+        records: Saves connections to the run log; None if there is none.
     """
 
     AUTO_FOCUS = "ConnectionTable"
@@ -74,9 +76,16 @@ class ObserveScreen(ProgressScreen):
     }
     """
 
-    def __init__(self, observations: AsyncIterable[Observation], target: str | None = None) -> None:
+    def __init__(
+        self,
+        observations: AsyncIterable[Observation],
+        target: str | None = None,
+        *,
+        records: ObservedRecords | None = None,
+    ) -> None:
         super().__init__()
         self._observations = observations
+        self._records = ObservedRecords(lambda: None) if records is None else records
         self._target = target
         self._observation: Observation | None = None
         self._rows = ObservedRows()
@@ -113,6 +122,7 @@ class ObserveScreen(ProgressScreen):
         for row in event.connections:
             REDACTION.learn_user(row.user)
         self._rows.update(event)
+        self._records.take(event)
         opened = self._opened
         kept = self._rows.keys
         self._histories.update(event, kept if opened is None else {*kept, opened.key})
@@ -149,6 +159,10 @@ class ObserveScreen(ProgressScreen):
             self._rows.order = self._rows.order.by(message.title)
             self._sort()
 
+    def on_unmount(self) -> None:
+        """End the entries of the run log: nothing more comes."""
+        self._records.end_all(LEFT)
+
     def on_resize(self) -> None:
         """Fill the new size."""
         self.draw()
@@ -165,7 +179,13 @@ class ObserveScreen(ProgressScreen):
             return
         rows, width = self._rows, self.size.width - 2
         state = TableState(
-            len(rows.rows), rows.total, self._target, rows.filter_text, rows.is_frozen, self._problem
+            len(rows.rows),
+            rows.total,
+            self._target,
+            rows.filter_text,
+            rows.is_frozen,
+            self._problem,
+            len(self._records.saved_keys),
         )
         self.query_one("#head", Static).update(head_line(self._observation, state, width), layout=False)
         self.query_one("#now", Static).update(state_line(self._observation, state, width), layout=False)
@@ -209,11 +229,18 @@ class ObserveScreen(ProgressScreen):
         row = self._rows.find(self.query_one(ConnectionTable).key_at_cursor)
         if row is None:
             return
-        self._opened = ConnectionScreen(row, self._histories.of(row.key))
+        self._opened = ConnectionScreen(row, self._histories.of(row.key), self._records)
         app_of(self).push_screen(self._opened, self._forget_opened)
 
     def _forget_opened(self, _answer: None) -> None:
         self._opened = None
+
+    def action_save_connection(self) -> None:
+        """Save the connection at the cursor, or end its entry."""
+        row = self._rows.find(self.query_one(ConnectionTable).key_at_cursor)
+        if row is not None:
+            toggle_saving(self, self._records, row)
+            self.draw()
 
     def action_filter(self) -> None:
         """Focus the filter."""

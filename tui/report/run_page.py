@@ -9,7 +9,7 @@ from ...engine.host.saved_files import write_atomically
 from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError
 from ...engine.model.host_info import HostInfo
-from ...engine.model.plan import Mode
+from ...engine.model.plan import Dialect, Mode
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary
@@ -28,6 +28,7 @@ from ..words.datagram_results import (
     udp_text,
 )
 from ..words.iperf3 import host_text, source_sentences
+from ..words.observed import observed_facts
 from ..words.plan import core_affinity_text
 from ..words.redaction import REDACTION
 from ..words.responsiveness import load_table, result_facts, share_text, split_findings
@@ -60,6 +61,10 @@ _METHOD: Final = (
     "Mb is 1\u00a0000\u00a0000 bits, MiB 1\u00a0048\u00a0576 bytes; – is unknown, 0 was measured.",
     "The warm-up is drawn and not counted, nor are the seconds after a change of settings and the end of the test.",
     "± is half of the 95 % confidence interval of this run's mean under one setting.",
+)
+_OBSERVED: Final = (
+    "This is a connection of another program, and not a test: linkgauge read the local kernel's figures of it, and "
+    "sent nothing. Rates are payload that the other end's kernel acknowledged, or that arrived."
 )
 _EXPECTED: Final = (
     "An expected rate is documented (by the named source) or computed (what framing and headers leave for "
@@ -130,7 +135,7 @@ def render_report(history: RunLog, rows: Sequence[RunRecord]) -> str:
 def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
     """Return the values of one run by the names in the template; what there is not is empty."""
     summary, line = run.outcome.summary, run_line(run.row)
-    name = line.label or f"{line.preset or 'no preset'} to {line.peer}"
+    name = line.label or f"{line.subject} to {line.peer}"
     first = headline(summary, run.outcome.verdict)
     queue_findings, findings = split_findings(run.outcome.findings)
     load = summary.responsiveness
@@ -153,7 +158,7 @@ def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
         "loss_places": [*(f"capacity {text}" for text in capacity_texts(summary)), *run_losses(summary)],
         "delays": [delay_table(summary)],
         "latencies": [] if is_mixed else list(_latency_tables(summary)),
-        "cpu": [cpu_table(summary)],
+        "cpu": [] if summary.dialect is Dialect.OBSERVED else [cpu_table(summary)],
         "sessions": [replace(sessions, rows=sessions.rows[:_MAX_SESSIONS])],
         "hidden_sessions": max(0, len(sessions.rows) - _MAX_SESSIONS),
         "tcp": "" if is_datagram else tcp_text(summary),
@@ -236,6 +241,15 @@ def _session_table(traces: Traces, *, is_datagram: bool) -> Table:
 def _details(run: StoredRun) -> list[tuple[str, str]]:
     """Return both ends, the time, and the requested test; a value that is empty is left out of the page."""
     started, summary, line = run.outcome.started, run.outcome.summary, run_line(run.row)
+    if started is not None and started.observed is not None:
+        return [
+            ("entry", run.row.run_id),
+            ("started", f"{line.when} UTC" if line.started_utc else ""),
+            *observed_facts(started),
+            ("local host", _host_text(started.near)),
+            ("time", plan_text(summary)),
+            ("note", line.note),
+        ]
     far = line.peer if started is None else _host_text(started.far)
     if started is not None:
         address = numbers.sanitize(started.peer)
@@ -287,6 +301,9 @@ def _host_text(host: HostInfo) -> str:
 
 
 def _method(summary: Summary) -> Iterator[str]:
+    if summary.dialect is Dialect.OBSERVED:
+        yield from (_OBSERVED, *_METHOD[1:2])
+        return
     yield from _METHOD
     if summary.tcp.mode is not None:
         yield _MODES[summary.tcp.mode]
@@ -314,5 +331,5 @@ def _comparison_view(runs: Sequence[StoredRun]) -> _ComparisonView:
 def _legend_text(run: StoredRun) -> str:
     line = run_line(run.row)
     label = f"{line.label}: " if line.label else ""
-    test = f"{line.preset or 'no preset'} to {line.peer}, {line.test}"
+    test = f"{line.subject} to {line.peer}, {line.test}"
     return f"{label}{line.rate_with_unit}, {line.verdict_words}, {test}, {line.when} UTC"

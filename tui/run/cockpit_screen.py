@@ -366,7 +366,7 @@ class CockpitScreen(SettingActions):
 
     def action_observe(self) -> None:
         """Open the table of other programs' connections."""
-        app_of(self).open_observe(self.catalog)
+        app_of(self).open_observe(self._services)
 
     def action_sweep(self) -> None:
         """Open the form of a new sweep."""

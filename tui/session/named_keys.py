@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,16 +125,25 @@ def _changing(path: Path) -> Generator[list[KeyLine]]:
     """
     try:
         target = follow_links(path)
-        descriptor = _wait_for_lock(target)
-        try:
+        with ExitStack() as stack:
+            descriptor = _wait_for_lock(target)
+            stack.callback(os.close, descriptor)
+            status = os.fstat(descriptor)
+            if not status.st_size:  # made for the lock: an endpoint refuses a file without a key
+                stack.callback(_remove_if_empty, target)
             lines = read_key_lines(target, may_be_empty=True)
             yield lines
-            text, status = "".join(f"{line.text}\n" for line in lines), os.fstat(descriptor)
+            text = "".join(f"{line.text}\n" for line in lines)
             write_atomically(target, text, mode=PRIVATE_FILE_MODE, owner=(status.st_uid, status.st_gid))
-        finally:
-            os.close(descriptor)
     except OSError as error:
         raise InvalidKeyError(f"the key file {path} cannot be changed: {explain_os_error(error)}") from error
+
+
+def _remove_if_empty(path: Path) -> None:
+    """Remove a file that is still empty, while its lock is held."""
+    with suppress(OSError):
+        if not path.stat().st_size:
+            path.unlink()
 
 
 def _wait_for_lock(path: Path) -> int:

@@ -9,6 +9,7 @@ from ...engine.model.run_end import STILL_RUNNING
 from ...engine.model.shell_commands import shell_command
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, RunRecord
+from ...observe.sender_side import diagnose_observed
 from ...presets.diagnosis.evidence import LinkEvidence
 from ...presets.diagnosis.live import LiveDiagnosis
 from ..readings.live_readings import LiveReadings
@@ -61,7 +62,7 @@ class RunReplay:
     def _restart(self) -> None:
         self.meter = Meter(has_traces=True)
         self.readings = LiveReadings(Plan(), self.meter)
-        self.diagnosis = LiveDiagnosis(self.meter, self._link)
+        self.diagnosis = LiveDiagnosis(self.meter, self._link, of_observed=diagnose_observed)
         self._elapsed_ns = 0
         self._events: Iterator[Event] = self._log.events(self.row.run_id)
         self._next = next(self._events, None)

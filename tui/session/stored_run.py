@@ -8,7 +8,7 @@ from ...engine.model.errors import PlanError
 from ...engine.model.events import Started
 from ...engine.model.expected_rate import Expectation
 from ...engine.model.peer import LOOPBACK, Peer
-from ...engine.model.plan import MAX_SESSIONS, Plan
+from ...engine.model.plan import MAX_SESSIONS, Dialect, Plan
 from ...engine.results.comparison import compare
 from ...engine.results.figure_codec import encode
 from ...engine.results.run_log import RunLog, RunRecord
@@ -19,7 +19,7 @@ from ...presets.diagnosis.evidence import LinkEvidence, link_evidence
 from ...presets.diagnosis.finding import finding_figures, read_findings
 from ...presets.expectation import find_expectation
 from ...presets.preset import Preset
-from ...presets.verdict import Verdict, VerdictCode, judge, read_limit
+from ...presets.verdict import Verdict, VerdictCode, judge, observed_verdict, read_limit
 from ...presets.wire import DEFAULT_VARIANT
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
 from ..readings.live_readings import LiveReadings
@@ -119,8 +119,11 @@ def stored_run(replay: RunReplay) -> StoredRun:
     if stored_word != verdict.word:
         verdict = Verdict(stored_word, "by the pass mark of that run.")
     names = {"label": row.label, "note": row.note, "group": row.group}
+    if stored.observed is not None:
+        verdict = observed_verdict(stored.observed.reason)
     findings, why = read_findings(stored.findings), {}
-    if not findings and not summary.end.reason.is_fault:  # stored by a version without findings
+    is_old = not findings and summary.dialect is not Dialect.OBSERVED  # stored by a version without findings
+    if is_old and not summary.end.reason.is_fault:
         findings = diagnosis.final_findings
         why = {"why": encode(finding_figures(findings))}
     outcome = Outcome.of(meter, verdict, findings, run_id=row.run_id, preset=row.preset or None, **names)

@@ -110,8 +110,13 @@ def changed_settings(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 
 def identity_differences(first: RunRecord, second: RunRecord) -> list[tuple[str, str, str]]:
-    """Return peer and preset of two runs if they differ, as settings."""
-    pairs = (("peer", first.peer, second.peer), ("preset", first.preset, second.preset))
+    """Return peer and preset of two runs if they differ, as settings, and the programs of observed connections."""
+    programs = (each.figures.observed and each.figures.observed.program for each in (first, second))
+    pairs = (
+        ("peer", first.peer, second.peer),
+        ("preset", first.preset, second.preset),
+        ("program", *(each or "" for each in programs)),
+    )
     return [
         (name, numbers.sanitize(one) or numbers.UNKNOWN, numbers.sanitize(other) or numbers.UNKNOWN)
         for name, one, other in pairs

@@ -10,6 +10,7 @@ from ...engine.model.events import Changed, Ended, Event, Opened, PathTraced, Sa
 from ...engine.model.plan import Plan, Settings
 from . import numbers
 from .iperf3 import host_text
+from .observed import program_text
 from .responsiveness import phase_change_text, phase_text, phases_text
 from .summary import end_words
 
@@ -68,6 +69,11 @@ class EventLines:
     def _start(self, event: Started) -> None:
         self._plan, self._settings = event.plan, event.plan.settings
         far = event.far
+        if event.observed is not None:
+            observed = event.observed
+            who = numbers.sanitize(program_text(observed))
+            self._add("start", f"observing {who}: {observed.local} to {observed.remote}")
+            return
         self._add("connection", f"connected to {numbers.sanitize(far.hostname)}: {host_text(far)}")
         if event.plan.has_phases:
             self._add("start", f"started: {phases_text(event.plan)}")

@@ -1,16 +1,18 @@
-"""The words about an end that is an iperf3: what is unknown of it, and the source of a run's figures. Pure."""
+"""The words about an end that is an iperf3 or another program: its unknown host, the source of figures. Pure."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...engine.model.directions import Direction, End
 from ...engine.model.host_info import HostInfo
+from ...engine.model.plan import Dialect
 from . import numbers
 
 if TYPE_CHECKING:
     from ...engine.results.summary import Summary
 
 NOT_SEEN: Final = "not seen through iperf3"
+_OBSERVED_COUNTS: Final = {Direction.OUT: "acknowledged", Direction.IN: "received"}
 _WHOLE: Final = "its CPU cores, interface, buffers and windows"
 
 
@@ -18,18 +20,28 @@ def host_text(host: HostInfo) -> str:
     """Return system and cores of a host: `Linux 6.12, 8 cores`; for an iperf3, that they are not seen."""
     if host.is_iperf3:
         return "iperf3, which tells nothing of its host"
+    if host.is_unseen:
+        return "another program, whose host is not seen"
     return f"{numbers.sanitize(host.system)}, {numbers.quantity(host.cores, 'core')}"
 
 
-def unseen_text(end: End | None) -> str:
-    """Return what a run against an iperf3 does not see of that end; empty if both ends are linkgauge's."""
-    return "" if end is None else f"the {end.label} host is {NOT_SEEN}: {_WHOLE} are unknown"
+def unseen_text(end: End | None, dialect: Dialect = Dialect.IPERF3) -> str:
+    """Return what is not seen of the end that is another program; empty if both ends are linkgauge's."""
+    if end is None:
+        return ""
+    not_seen = "not seen" if dialect is Dialect.OBSERVED else NOT_SEEN
+    return f"the {end.label} host is {not_seen}: {_WHOLE} are unknown"
 
 
 def source_texts(summary: "Summary") -> list[str]:
     """Return the source of a summary's figures for each direction; none if both ends are linkgauge's."""
     if summary.unseen_end is None:
         return []
+    if summary.dialect is Dialect.OBSERVED:
+        return [
+            f"{numbers.arrow(direction)} {_OBSERVED_COUNTS[direction]}, by the local kernel's count"
+            for direction, _, _ in _counters(summary)
+        ]
     is_datagram, is_server = summary.plan.workload.is_datagram, summary.unseen_end is End.FAR
     return [
         f"{numbers.arrow(direction)} {_source(counter, is_unseen, is_datagram=is_datagram, is_server=is_server)}"
@@ -39,14 +51,14 @@ def source_texts(summary: "Summary") -> list[str]:
 
 def source_sentences(summary: "Summary") -> list[str]:
     """Return the source of the figures and what is not seen, in sentences for a page."""
-    texts = [*source_texts(summary), unseen_text(summary.unseen_end)]
+    texts = [*source_texts(summary), unseen_text(summary.unseen_end, summary.dialect)]
     return [f"{text[:1].upper()}{text[1:]}." for text in filter(None, texts)]
 
 
 def remote_name(host: HostInfo, peer: str) -> str:
-    """Return the name of a far end with its address: `db-02 (10.0.0.2:5820)`; an iperf3 does not name its host."""
+    """Return the name of a far end with its address: `db-02 (10.0.0.2:5820)`; another program names no host."""
     address = numbers.sanitize(peer)
-    return address if host.is_iperf3 else f"{numbers.sanitize(host.hostname)} ({address})"
+    return address if host.is_unseen else f"{numbers.sanitize(host.hostname)} ({address})"
 
 
 def live_source_text(unseen: End | None, direction: Direction, *, is_datagram: bool) -> str:

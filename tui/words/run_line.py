@@ -21,6 +21,8 @@ from .datagram_results import loss_percent
 from .redaction import REDACTION
 
 _UNDER_LOAD: Final = "under load"
+OBSERVED: Final = "observed"
+"""The word for an entry of a connection that linkgauge did not make."""
 _OF_ONE_LOAD: Final = set(ResponsivenessTest) - {ResponsivenessTest.PHASES, ResponsivenessTest.ALONGSIDE}
 _MILLISECOND_NS: Final = 1_000_000
 _FIELD: Final = re.compile(rf"(?P<name>[a-z]+)(?P<sign>[:{WHOLE}])")
@@ -32,7 +34,8 @@ class RunLine:
     """The cells of a run in a list. `rate` is in Mb/s, or has the unit of transactions: `9 389`, `17 714/s`.
 
     With `has_changes` the settings were changed during the run, and `test` says how. `grade` and `latency` are of a
-    run that measured latency under load: its grade, and all its figures in one phrase.
+    run that measured latency under load: its grade, and all its figures in one phrase. `program` and `status` are
+    of an observed connection.
     """
 
     run_id: str
@@ -50,13 +53,22 @@ class RunLine:
     has_changes: bool = False
     grade: str = ""
     latency: str = ""
+    program: str = ""
+    status: str = ""
 
     @property
     def short_test(self) -> str:
         """The test in five cells."""
         if self.test.startswith(_UNDER_LOAD):
             return "load"
+        if self.test.startswith(OBSERVED):
+            return self.test.replace(OBSERVED, "obs")
         return "mixed" if self.has_changes else self.test
+
+    @property
+    def subject(self) -> str:
+        """The program of an observed connection, or the preset of a test."""
+        return self.program or self.preset or "no preset"
 
     @property
     def when(self) -> str:
@@ -74,14 +86,16 @@ class RunLine:
 
     @property
     def verdict_words(self) -> str:
-        """The verdict with its mark; for a run without one, the reason of its end."""
+        """The verdict with its mark; without one the result of an observed connection, or the reason of the end."""
+        if self.status:
+            return self.status
         return numbers.verdict(self.verdict) if self.verdict in _VERDICTS else self.end_words
 
 
 def run_line(row: RunEntry) -> RunLine:
     """Return the line of a run."""
     REDACTION.learn_far_end(row.peer)
-    figures = row.figures
+    figures, observed = row.figures, row.figures.observed
     return RunLine(
         run_id=row.run_id,
         started_utc=row.started_utc,
@@ -98,6 +112,8 @@ def run_line(row: RunEntry) -> RunLine:
         has_changes=settings_count(figures) > 1,
         grade=grade_in(figures),
         latency=_latency(figures.responsiveness),
+        program="" if observed is None else numbers.sanitize(observed.program or "another program"),
+        status="" if observed is None else numbers.sanitize(observed.status or ""),
     )
 
 
@@ -140,6 +156,8 @@ def _test(figures: RunBrief) -> str:
     if _is_in_phases(figures):
         return _UNDER_LOAD
     direction = numbers.arrow(plan.direction)
+    if figures.observed is not None:
+        return f"{OBSERVED} {direction}"
     if plan.responsiveness in _OF_ONE_LOAD:
         return f"{_UNDER_LOAD} {direction}"
     workload = numbers.sanitize(plan.workload or "")
@@ -154,6 +172,8 @@ def test_words(figures: RunBrief) -> str:
     plan = figures.plan
     if plan.direction is None:
         return numbers.UNKNOWN
+    if figures.observed is not None:
+        return f"{OBSERVED} {plan.direction.value}"
     if plan.responsiveness is not None and plan.responsiveness is not ResponsivenessTest.ALONGSIDE:
         return _UNDER_LOAD if _is_in_phases(figures) else f"{plan.direction.value} {_UNDER_LOAD}"
     workload = numbers.sanitize(plan.workload or "")
@@ -266,10 +286,11 @@ class RunFilter:
     peer: str | None = None
     verdict: str | None = None
     label: str | None = None
+    kind: str | None = None
 
     def query(self) -> RunQuery:
         """Return the query of the run log, the newest run first."""
-        named = {"preset": self.preset, "peer": self.peer, "label": self.label}
+        named = {"preset": self.preset, "peer": self.peer, "label": self.label, "kind": self.kind}
         parts = tuple((name, text) for name, text in named.items() if text is not None)
         return RunQuery(parts, self.verdict)
 

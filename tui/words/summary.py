@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from ...engine.model.counters.latency_histogram import LatencySummary
 from ...engine.model.directions import End
 from ...engine.model.expected_rate import ExpectedRate
-from ...engine.model.plan import SECOND_NS, Mode, Plan
+from ...engine.model.plan import SECOND_NS, Dialect, Mode, Plan
 from ...engine.model.run_end import STILL_RUNNING, EndText, RunEnd
 from ...engine.results.rate_and_loss import percent_of
 from ...presets.verdict import judge_period
@@ -41,7 +41,9 @@ class Headline:
 
 
 def headline(summary: "Summary", verdict: "Verdict") -> Headline:
-    """Return the verdict; for a run that broke off, the reason in its place."""
+    """Return the verdict; for a run that broke off, the reason; for an observed connection, its result."""
+    if summary.dialect is Dialect.OBSERVED:
+        return Headline("none", "• OBSERVED", verdict_sentence(verdict), is_regular=True)
     is_regular = not summary.end.reason.is_fault
     mark = numbers.verdict(verdict.word) if is_regular else f"✗ {numbers.reason(summary.end.reason).upper()}"
     return Headline(verdict.word, mark, verdict_sentence(verdict), is_regular)
@@ -55,6 +57,8 @@ def verdict_sentence(verdict: "Verdict") -> str:
 def plan_text(summary: "Summary") -> str:
     """Return the requested test in one phrase: `stream, out, 1 session, window auto, 10 s`."""
     plan = summary.plan
+    if summary.dialect is Dialect.OBSERVED:
+        return f"observed {plan.settings.direction} for {(summary.elapsed_ns or 0) / SECOND_NS:.1f}{numbers.NBSP}s"
     if plan.has_phases:
         return phases_text(plan)
     words = [numbers.workload(plan), numbers.settings(plan.settings, plan.workload)]
@@ -104,7 +108,9 @@ def measured_tables(summary: "Summary", pass_percent: float) -> list[Table]:
             tables.append(probe_table(summary.probe))
         if len(summary.periods) > 1:
             tables.append(period_table(summary, pass_percent))
-    return [*tables, cpu_table(summary)]
+    if summary.dialect is not Dialect.OBSERVED:
+        tables.append(cpu_table(summary))
+    return tables
 
 
 def rate_table(summary: "Summary", pass_percent: float) -> Table:

@@ -11,7 +11,7 @@ from ...metering.shared_counters import SharedCounters
 from ...model.counters.samples import Sample
 from ...model.counters.session_counters import SocketInfo
 from ...model.directions import Direction, End
-from ...model.events import Ended, Event, Opened, Sampled, Started, Totals, Warned
+from ...model.events import Ended, Event, Opened, Sampled, Started, Totals, Warned, WarningKind
 from ...model.expected_rate import Expectation
 from ...model.host_info import HostInfo
 from ...model.ip_address import unmap_ip_address
@@ -54,7 +54,7 @@ class Observation:
         for info in opened:
             self._take(Opened(info))
         for caution in self._request.cautions:
-            self._take(Warned(caution))
+            self._take(Warned(caution, WarningKind.OTHER))
 
     async def sample(self) -> None:
         """Pass a sample on each interval, until it is cancelled."""
@@ -99,7 +99,7 @@ class Observation:
 
     def _warn(self, text: str | None) -> None:
         if text is not None:
-            self._take(Warned(text))
+            self._take(Warned(text, WarningKind.OTHER))
 
 
 def _limited_plan(request: TestRequest) -> Plan:

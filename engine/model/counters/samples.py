@@ -69,6 +69,10 @@ class SessionSample:
     without one). `send_memory_bytes` is the memory that both take, of the `send_buffer_bytes` that
     they may take (SO_MEMINFO). At the receiving end they are packets out of order, the bytes that the application
     reads in a round trip (`rcv_space_bytes`), and the memory of what it has not read, of what that may take.
+
+    Only a connection of another program has the last three, at its sending end: of the retransmits, those of
+    segments that had arrived (tcpi_dsack_dups, RFC 2883), how often segments overtook others (tcpi_reord_seen), and
+    1 if TCP lacked data when the newest delivery was measured, else 0 (tcpi_delivery_rate_app_limited).
     """
 
     direction: Direction = field(metadata=GAUGE)
@@ -98,6 +102,9 @@ class SessionSample:
     send_buffer_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     unread_memory_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     receive_buffer_bytes: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    needless_retransmits: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    reordered: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    app_limited: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT | GAUGE)
 
 
 @dataclass(frozen=True, slots=True)

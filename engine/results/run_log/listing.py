@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ...host.process_identity import is_process_alive
 from ...model.run_end import Reason
@@ -24,13 +24,25 @@ _COLUMNS: Final = (
     *("number", "id", "preset", "peer", "label", "owner", "started_utc", "reason", "verdict", "note", "grp"),
     *BRIEF_COLUMNS,
 )
+# Entries of connections that were observed; the brief is JSON without white space, in which a text's quotes are
+# escaped. It is part of the index of lists.
+_IS_OBSERVED: Final = """coalesce(instr(brief, '"observed":{'), 0) > 0"""
 # The fields that a filter may name, and their columns.
-SEARCH_FIELDS: Final = {
+_TEXT_FIELDS: Final = {
     **{name: name for name in ("preset", "peer", "verdict", "label", "note")},
     "group": "grp",
 }
+SEARCH_FIELDS: Final = {
+    **_TEXT_FIELDS,
+    "kind": f"CASE WHEN {_IS_OBSERVED} THEN 'observed' ELSE 'test' END",
+}
 WHOLE: Final = "="  # after the name of a field: its whole text is compared
-_ALL_FIELDS: Final = (*SEARCH_FIELDS.values(), "id", "started_utc")
+_ALL_FIELDS: Final = (
+    *_TEXT_FIELDS.values(),
+    "id",
+    "started_utc",
+    f"CASE WHEN {_IS_OBSERVED} THEN 'observed' END",
+)
 ID_BEGINS: Final = "WHERE id >= ?1 AND id < ?1 || char(1114111)"
 
 
@@ -91,6 +103,11 @@ class RunEntry:
     note: str | None
     group: str | None
     figures: RunBrief
+
+    @property
+    def kind(self) -> Literal["observed", "test"]:
+        """Whether it is a connection of another program that was observed, or a test."""
+        return "test" if self.figures.observed is None else "observed"
 
 
 def find_numbers(connection: LogConnection, query: RunQuery) -> RunNumbers:
@@ -153,8 +170,11 @@ def read_start_times(connection: LogConnection) -> list[tuple[str, str | None]]:
 
 
 def newest_of_peers(connection: LogConnection, limit: int) -> RunNumbers:
-    """Return the newest run with each peer, the newest first."""
-    sql = "SELECT max(number) AS newest FROM runs GROUP BY peer ORDER BY newest DESC LIMIT ?"
+    """Return the newest test with each peer, the newest first: nobody serves tests at an observed address."""
+    sql = (
+        f"SELECT max(number) AS newest FROM runs WHERE NOT {_IS_OBSERVED} "  # noqa: S608 (a condition of ours)
+        "GROUP BY peer ORDER BY newest DESC LIMIT ?"
+    )
     return [number for (number,) in connection.execute(sql, (limit,))]
 
 

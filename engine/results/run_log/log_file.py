@@ -50,6 +50,7 @@ _STATEMENT_S: Final = 20.0
 _OPENING_S: Final = 2.0  # SQLite reads the schema in a millisecond
 _STEPS: Final = 50_000  # of SQLite's machine between two looks at the time: some milliseconds
 _MIN_ROW_BYTES: Final = 6
+_READER_BYTES: Final = 32_768  # of the index of the write-ahead log (sqlite.org/walformat.html)
 _SUPER_JOURNAL: Final = bytes.fromhex("d9d505f920a163d7")  # the end of a journal that names another file
 
 _ELSEWHERE: Final = "or choose another data directory"
@@ -79,7 +80,8 @@ def explain_error(path: Path, error: Exception) -> str:
         return str(error)
     if isinstance(error, sqlite3.Error | MemoryError):
         why = f"it cannot be used ({make_printable(str(error))}); choose another data directory"
-        return f"{path}: {_REMEDIES.get(_code(error), why)}"
+        code = sqlite3.SQLITE_FULL if _is_disk_full(path, error) else _code(error)
+        return f"{path}: {_REMEDIES.get(code, why)}"
     if isinstance(error, OSError):
         return f"{path}: {explain_os_error(error)}; make it writable, {_ELSEWHERE}"
     return f"{path}: {error}"
@@ -93,11 +95,16 @@ def translate_errors(path: Path) -> Generator[None]:
     except UnicodeDecodeError as error:  # a damaged file may have any bytes in SQLite's own messages
         raise RunLogError(f"the run log cannot be used: {path}: {_REMEDIES[sqlite3.SQLITE_CORRUPT]}") from error
     except (sqlite3.Error, MemoryError, OSError) as error:
-        kind = RunLogLocked if is_lock_error(error) else RunLogFull if _is_disk_full(error) else RunLogError
+        kind = RunLogLocked if is_lock_error(error) else RunLogFull if _is_disk_full(path, error) else RunLogError
         raise kind(f"the run log cannot be used: {explain_error(path, error)}") from error
 
 
-def _is_disk_full(error: Exception) -> bool:
+def _is_disk_full(path: Path, error: Exception) -> bool:
+    """Return whether there is no room. A reader needs some too, and SQLite calls its lack an error of the disk."""
+    if _code(error) == sqlite3.SQLITE_IOERR:
+        with contextlib.suppress(OSError):
+            free = os.statvfs(path.parent)
+            return free.f_bavail * free.f_frsize < _READER_BYTES
     return _code(error) == sqlite3.SQLITE_FULL or getattr(error, "errno", None) == errno.ENOSPC
 
 

@@ -1,6 +1,7 @@
 """The brief of a run: what a list shows of its document, in columns of its own.
 
-A brief has the plan, the settings in turn, the rates, the loss, and the figures of latency under load. A document
+A brief has the plan, the settings in turn, the rates, the loss, the figures of latency under load, and the program
+of an observed connection. A document
 takes some kilobytes and a tenth of a millisecond, so that a list cannot read each. Runs of an older linkgauge get
 their briefs in pieces (`add_briefs`).
 """
@@ -68,6 +69,14 @@ class ListedLatency:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedConnection:
+    """The connection of another program that an entry is of: its program, and its last result."""
+
+    program: str | None = figure()
+    status: str | None = figure()
+
+
+@dataclass(frozen=True, slots=True)
 class RunBrief:
     """The members of a run's document that a list shows."""
 
@@ -78,6 +87,7 @@ class RunBrief:
     transactions_s: float | None = figure(at="measured.total.transactions_s", omitted=True)
     percent: float | None = figure(at="measured.total.percent_of_expected", omitted=True)
     lost_percent: float | None = figure(at="measured.total.udp.lost_percent", omitted=True)
+    observed: ListedConnection | None = figure(omitted=True)
 
     @classmethod
     def of(cls, document: object) -> Self:

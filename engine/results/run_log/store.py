@@ -238,7 +238,7 @@ class RunLog:
             yield from self.read_entries(numbers[first : first + _ENTRIES])
 
     def newest_of_peers(self, limit: int) -> list[RunEntry]:
-        """Return the newest run with each peer, the newest first."""
+        """Return the newest test with each peer, the newest first, without observed connections."""
         return self._read(lambda connection: read_entries(connection, newest_of_peers(connection, limit)), [])
 
     def runs_of_group(self, group: str) -> list[RunRecord]:

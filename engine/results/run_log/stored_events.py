@@ -7,12 +7,13 @@ damaged file may have any bytes in it.
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 from ...model.errors import DecodeError, PlanError, RunLogError
-from ...model.events import Ended, Event, Warned
+from ...model.events import Ended, Event, Warned, WarningKind
 from ...model.run_end import RunEnd
 from ...model.serialization import decode_tagged, encode_tagged
 from ...model.shell_commands import shell_command
@@ -25,6 +26,10 @@ _PAGE: Final = 256
 _MAX_EVENT: Final = 4 << 20  # a sample of 128 sessions in both directions has 100,000 characters
 _MAX_TEXT: Final = 4_000  # well below the limit of the decoder
 _MAX_NUMBER: Final = 2**62
+_FORMER_KINDS: Final = {
+    "through ssh:": WarningKind.DATA_THROUGH_SSH,
+    "other traffic on ": WarningKind.OTHER_TRAFFIC,
+}
 
 
 def read_page(connection: LogConnection, path: Path, run_id: str, number: int) -> list[tuple[int, str]]:
@@ -59,9 +64,17 @@ def decode_event(path: Path, run_id: str, seq: int, text: str) -> Event:
     if len(text) > _MAX_EVENT:
         raise _damage(path, run_id, seq)
     try:
-        return decode_tagged(_EVENTS, json.loads(text))
+        event = decode_tagged(_EVENTS, json.loads(text))
     except (DecodeError, PlanError, ValueError, TypeError, RecursionError) as error:
         raise _damage(path, run_id, seq) from error
+    if isinstance(event, Warned) and event.kind is None:
+        return replace(event, kind=_former_kind(event.text))
+    return event
+
+
+def _former_kind(text: str) -> WarningKind | None:
+    """Return the kind of a warning that an earlier version has stored, by its text alone; None for any other."""
+    return next((kind for start, kind in _FORMER_KINDS.items() if text.startswith(start)), None)
 
 
 def encode_event(event: Event) -> str:
@@ -72,7 +85,7 @@ def encode_event(event: Event) -> str:
 def event_text(event: Event) -> str:
     """Return the JSON text of an event, whose own text is cut to the decoder's limit."""
     if isinstance(event, Warned):
-        event = Warned(event.text[:_MAX_TEXT])
+        event = replace(event, text=event.text[:_MAX_TEXT])
     elif isinstance(event, Ended):
         event = Ended(RunEnd(event.end.reason, event.end.detail[:_MAX_TEXT]))
     return encode_event(event)

@@ -15,7 +15,16 @@ from .retransmit_bursts import LostAtOnce
 from .send_holds import SendHolds
 
 _LOW_WINDOW: Final = 0.75  # of the largest window that the other end has advertised to a session
-_SUMMED: Final = ("bytes", "bytes_retrans", "retransmits", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
+_SUMMED: Final = (
+    "bytes",
+    "bytes_retrans",
+    "retransmits",
+    "busy_us",
+    "rwnd_limited_us",
+    "sndbuf_limited_us",
+    "needless_retransmits",
+    "reordered",
+)
 _MEDIANS: Final = (
     "rtt_us",
     "cwnd_bytes",
@@ -26,6 +35,7 @@ _MEDIANS: Final = (
     "unacked_bytes",
     "send_buffer_bytes",
     "max_pacing_bit_s",
+    "app_limited",
 )
 
 _read_summed: Callable[[SessionSample], tuple[int | None, ...]] = attrgetter(*_SUMMED)
@@ -150,6 +160,37 @@ class SenderSum(Sums):
     def retransmits(self) -> int | None:
         """The retransmitted segments; None if no kernel reported them."""
         return self.counters.get("retransmits")
+
+    @property
+    def needless_retransmits(self) -> int | None:
+        """The retransmits of segments that had arrived; None if no kernel reported them."""
+        return self.counters.get("needless_retransmits")
+
+    @property
+    def reordered(self) -> int | None:
+        """How often segments overtook others; None if no kernel reported it."""
+        return self.counters.get("reordered")
+
+    @property
+    def lost_segments(self) -> int | None:
+        """The retransmits without the needless ones; None if no kernel reported them."""
+        return None if self.retransmits is None else max(0, self.retransmits - (self.needless_retransmits or 0))
+
+    @property
+    def lossy_share(self) -> float | None:
+        """The share of samples in which something was lost, if needless retransmits are spread over all of them."""
+        share = self.losses.lossy_share
+        return None if share is None else share * self._lost_part
+
+    def lost_share(self, mss_bytes: int | None = None) -> float | None:
+        """Return the share of the payload that was lost; the arguments are those of `retransmitted_share`."""
+        share = self.retransmitted_share(mss_bytes)
+        return None if share is None else share * self._lost_part
+
+    @property
+    def _lost_part(self) -> float:
+        """The part of the retransmits that were of lost segments: a segment that had arrived was not lost."""
+        return (self.lost_segments or 0) / self.retransmits if self.retransmits else 1.0
 
     def retransmitted_share(self, mss_bytes: int | None = None) -> float | None:
         """Return the share of the payload sent again; estimated from segments if the kernel does not report bytes.

@@ -216,7 +216,8 @@ def _remedy(view: FlowView, *, is_known: bool) -> remedies.Remedy:
     check = remedies.show_queue(view.sender)
     text = f"to see whether it is the path, give more sessions and watch its queue: {check}"
     if is_known:
-        text = f"{check}; then check port speeds and shapers on the path{_other_control(view)}"
+        look = f"then check port speeds and shapers on the path ({remedies.SHOW_BUCKET})"
+        text = f"{check}; {look}{_other_control(view)}"
     if view.evidence.direction is not Direction.DUPLEX:
         return remedies.Remedy(text)
     alone = remedies.test_alone(view.flow)

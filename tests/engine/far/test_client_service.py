@@ -79,6 +79,7 @@ async def test_a_run_that_has_the_endpoint_for_itself_learns_so(far_end: Peer) -
     assert set(others_in(events)) == {OtherTests()}
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("software", ["linkgauge 0.1.0 (waits)", "linkgauge 0.1.0"])
 async def test_a_near_end_of_an_earlier_version_is_told_nothing_of_other_tests(
     far_end: Peer, monkeypatch: pytest.MonkeyPatch, software: str

@@ -522,6 +522,7 @@ async def test_a_frozen_far_end_with_working_workers_is_reported() -> None:
     assert far.close() == ""
 
 
+@pytest.mark.every
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux counts waits in schedstat")
 @pytest.mark.parametrize("is_earlier", [True, False])
 async def test_a_near_end_of_an_earlier_version_gets_no_waits_of_the_cores(

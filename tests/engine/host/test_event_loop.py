@@ -157,7 +157,7 @@ def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("most", [8, 10, 12])
+@pytest.mark.parametrize("most", [8, *(pytest.param(most, marks=pytest.mark.every) for most in (10, 12))])
 @pytest.mark.parametrize("command", [["run", "127.0.0.1:1"], ["endpoint", "--open", "--port", "0"]])
 def test_a_command_without_descriptors_for_its_loop_says_so_and_ends(most: int, command: list[str]) -> None:
     """It says so in one line; uvloop by itself would hang at its end."""

@@ -1,11 +1,14 @@
 """Commands without memory, threads or processes: one line, status 3, and no hang."""
 
+import asyncio
 import os
 import pty
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -15,6 +18,8 @@ COMMANDS = {
     "check": ("check", "loopback", "--seconds", "1"),
     "endpoint": ("endpoint", "--bind", "127.0.0.1", "--port", "0"),
     "mesh": ("mesh", "--local", "2", "--seconds", "1", "--headless"),
+    "watch": ("watch", "loopback", "--once", "--seconds", "1", "--headless"),
+    "ssh": ("check", "ssh://localhost", "--seconds", "1"),
     "app": (),
 }
 pytestmark = pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit limits a command (util-linux)")
@@ -56,21 +61,96 @@ def test_a_command_without_memory_says_so_in_one_line(tmp_path: Path, mib: int, 
     assert output.splitlines()[-1].strip() == LINE or "cannot allocate memory: raise ulimit -d and -v" in output
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="another user is made as root")
+as_another_user = pytest.mark.skipif(
+    os.geteuid() != 0 or not all(map(shutil.which, ("setpriv", "unshare"))),
+    reason="another user is made as root, who has as many processes as it likes (RLIMIT_NPROC)",
+)
+# Python may be in root's home. A capability to read it anyway would not hold in the namespaces of a lab.
+OPEN_ROOTS_HOME = """
+set -e
+python=$1
+shift
+case $python in /root/*)
+    mount --bind /root "$TMPDIR"
+    mount -t tmpfs -o mode=755 none /root
+    top=/root/$(echo "${python#/root/}" | cut -d / -f 1)
+    mkdir "$top"
+    mount --bind "$TMPDIR/${top#/root/}" "$top"
+    umount "$TMPDIR"
+esac
+exec "$@"
+"""
+
+
+@pytest.fixture
+def others_folder() -> Iterator[Path]:
+    """Give a folder that another user reaches: those of pytest are its own user's alone."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def of_another_user(folder: Path, tasks: int, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command line and the environment of a command of a user with so many threads and processes."""
+    for name in ("own", "temporary", "mount"):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name).chmod(0o777)
+    drop = [f"--{which}=-all" for which in ("inh-caps", "ambient-caps", "bounding-set")]
+    uid = 40_000 + os.getpid() % 10_000
+    return [
+        *("unshare", "--mount", "sh", "-c", OPEN_ROOTS_HOME, "sh", os.path.realpath(sys.executable)),
+        *("setpriv", f"--reuid={uid}", "--clear-groups", *drop, "prlimit", f"--nproc={tasks}"),
+        *("env", f"TMPDIR={folder / 'temporary'}", f"HOME={folder / 'own'}"),
+        *(sys.executable, "-P", "-m", "linkgauge", *arguments),
+    ], environment(folder) | {"TMPDIR": str(folder / "mount")}
+
+
+@as_another_user
 @pytest.mark.parametrize(
     ("tasks", "name"),
-    [(2, "check"), *(pytest.param(1, name, marks=pytest.mark.every) for name in COMMANDS), (2, "app")],
+    [
+        *((2, "check"), (9, "mesh"), (1, "watch")),
+        *(pytest.param(tasks, "check", marks=pytest.mark.every) for tasks in (1, 4, 6, 7, 9, 10)),
+        *(pytest.param(tasks, "mesh", marks=pytest.mark.every) for tasks in (1, 2, 4, 6, 14, 18, 20)),
+        *(pytest.param(tasks, "watch", marks=pytest.mark.every) for tasks in (2, 3)),
+        pytest.param(1, "ssh", marks=pytest.mark.every),
+        *(pytest.param(tasks, "app", marks=pytest.mark.every) for tasks in (1, 2)),
+        pytest.param(1, "endpoint", marks=pytest.mark.every),
+    ],
 )
-def test_a_command_of_a_user_without_processes_says_so_and_ends(tmp_path: Path, tasks: int, name: str) -> None:
-    """RLIMIT_NPROC counts the threads of a user, and root has as many as it likes."""
-    uid = 40_000 + os.getpid() % 10_000
-    as_user = ["setpriv", f"--reuid={uid}", "--clear-groups"]
-    # The capability is for this user's Python, which others may not read.
-    as_user += [f"--{which}=-all,+dac_override" for which in ("inh-caps", "ambient-caps", "bounding-set")]
-    status, output = on_terminal([*as_user, *limited(f"--nproc={tasks}", name=name)], environment(tmp_path))
+def test_a_command_of_a_user_without_processes_says_so_and_ends(others_folder: Path, tasks: int, name: str) -> None:
+    """Whatever it starts finds no process or thread: a worker, the tools of a lab, Dask, ssh."""
+    command, variables = of_another_user(others_folder, tasks, *COMMANDS[name])
+    status, output = on_terminal(command, variables)
     assert "Traceback" not in output, output
     assert status == 3, output
-    assert "ulimit -u" in output or LINE in output.replace("\r", ""), output
+    words = " ".join(output.split())
+    assert "ulimit -u" in words or LINE.partition(" ")[2] in words, output
+
+
+@as_another_user
+async def test_a_page_without_a_process_for_its_app_ends_and_the_server_goes_on(others_folder: Path) -> None:
+    """The server's terminal has the reason; a page that is opened later has its app."""
+    aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[web] is not installed")
+    command, variables = of_another_user(others_folder, 1, "web", "--port", "0")
+    pipe = asyncio.subprocess.PIPE
+    server = await asyncio.create_subprocess_exec(*command, env=variables, stdout=pipe, stderr=pipe)
+    assert server.stdout is not None
+    assert server.stderr is not None
+    try:
+        async with asyncio.timeout(DEADLINE_S), aiohttp.ClientSession() as client:
+            address = (await server.stdout.readline()).decode().split()[-1]
+            page = await client.ws_connect(f"{address}ws", origin=address.rpartition("/")[0].rpartition("/")[0])
+            assert (await page.receive()).type is aiohttp.WSMsgType.CLOSE
+            said = (await server.stderr.readline()).decode()
+            assert said.endswith("the app has not started: resource temporarily unavailable: raise ulimit -u\n"), (
+                said
+            )
+            async with client.get(address) as answer:
+                assert answer.status == 200
+    finally:
+        server.terminate()
+        await server.communicate()
 
 
 def on_terminal(command: list[str], variables: dict[str, str]) -> tuple[int, str]:

@@ -27,6 +27,7 @@ def test_what_a_shell_left_in_the_background_ends_with_the_lab() -> None:
     held.check_gone()
 
 
+@pytest.mark.every
 @pytest.mark.usefixtures("lab")
 def test_a_keeper_that_is_killed_takes_its_parts_with_it() -> None:
     """They see their input end; the command is the user's, and goes on until it ends."""

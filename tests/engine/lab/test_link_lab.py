@@ -128,6 +128,7 @@ def test_a_lab_is_gone_after_ctrl_c() -> None:
     assert held.process.returncode == 128 + signal.SIGINT
 
 
+@pytest.mark.every
 @pytest.mark.usefixtures("lab")
 def test_processes_that_outlive_lab_and_keeper_are_found_and_ended() -> None:
     """A daemon that the user started in the lab's shell; a lab that is up is left alone."""

@@ -126,6 +126,7 @@ async def test_the_rate_changes_from_a_number_to_the_receivers_to_none_and_back(
         assert {rate for (flow, _), (_, rate) in last.items() if flow is direction} == {RATE_BIT_S // 2}
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("rate", ["max", "flood"])
 async def test_an_endpoint_of_an_earlier_version_is_told_of_no_flood(
     far_end: Peer, record: Recorder, monkeypatch: pytest.MonkeyPatch, rate: Any

@@ -71,6 +71,7 @@ async def test_an_endpoint_of_an_earlier_version_is_named_before_anything_is_mea
         monkeypatch.undo()
 
 
+@pytest.mark.every
 async def test_a_run_goes_on_if_the_path_cannot_be_traced(
     record: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

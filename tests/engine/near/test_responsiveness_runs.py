@@ -77,7 +77,7 @@ def warnings_of(events: list[Event]) -> list[str]:
     return [event.text for event in events if isinstance(event, Warned) and "latency" in event.text]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("::1", marks=NEEDS_IPV6)])
+@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("::1", marks=[NEEDS_IPV6, pytest.mark.every])])
 async def test_all_probes_measure_the_idle_and_the_loaded_link_without_seeming_strangers(
     record: Recorder, host: str
 ) -> None:

@@ -51,7 +51,7 @@ def plan_of(direction: Direction = Direction.OUT, sessions: int = 1, seconds: fl
 
 
 @pytest.mark.parametrize("direction", list(Direction))
-@pytest.mark.parametrize("sessions", [1, 3])
+@pytest.mark.parametrize("sessions", [pytest.param(1, marks=pytest.mark.every), 3])
 async def test_a_run_measures_each_direction_at_its_receiver(
     record_once: Recorder, direction: Direction, sessions: int
 ) -> None:

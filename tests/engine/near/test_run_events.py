@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.counters.samples import Sample, SessionSample
 from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.events import Changed, Warned, WarningText
+from linkgauge.engine.model.events import Changed, Warned, WarningKind, WarningText
 from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.near.run_events import RunEvents, Timeline
@@ -156,8 +156,14 @@ async def test_a_rate_that_never_settles_is_measured_after_half_of_the_run_with_
     stamped = [events.add_sample(indexed_sample(End.FAR, index, 1_000 * index)) for index in range(40)]
     events.close()
     assert [event.warmup for event in stamped] == [True] * 20 + [False] * 20
-    warning = Warned(WarningText.RATE_UNSETTLED.format(seconds=5.0))
-    assert [event async for event in events] == [STARTED, Warned("early"), *stamped[:20], warning, *stamped[20:]]
+    warning = Warned(WarningText.RATE_UNSETTLED.format(seconds=5.0), WarningKind.OTHER)
+    assert [event async for event in events] == [
+        STARTED,
+        Warned("early", WarningKind.OTHER),
+        *stamped[:20],
+        warning,
+        *stamped[20:],
+    ]
 
 
 def test_a_warm_up_is_either_fixed_or_automatic() -> None:

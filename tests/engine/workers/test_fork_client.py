@@ -99,6 +99,7 @@ async def test_a_killed_fork_server_is_replaced_and_its_workers_continue(far_end
     assert fork_servers_of(ME) == [replacement]
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("is_ready", [True, False])
 async def test_a_stopped_fork_server_is_replaced(monkeypatch: pytest.MonkeyPatch, is_ready: bool) -> None:
     """By SIGSTOP, also while it starts: it does not answer, and may never be continued."""

@@ -112,7 +112,7 @@ def closed_port(address: str) -> int:
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-@pytest.mark.parametrize("payload", [b"", b"x" * 1_000])
+@pytest.mark.parametrize("payload", [b"", pytest.param(b"x" * 1_000, marks=pytest.mark.every)])
 async def test_a_port_that_proves_nothing_gets_no_byte_and_tells_nothing(
     address: str, payload: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,7 +127,7 @@ async def test_a_host_without_loopback_copies(monkeypatch: pytest.MonkeyPatch, t
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("workload", [Workload.STREAM, Workload.RR])
+@pytest.mark.parametrize("workload", [Workload.STREAM, pytest.param(Workload.RR, marks=pytest.mark.every)])
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize("named", [None, Mode.COPY, Mode.DISCARD])
 async def test_each_end_sends_in_its_own_fastest_mode(

@@ -86,6 +86,7 @@ def test_a_hosts_queue_limits_what_it_sends_and_its_port_what_it_receives(lab: M
     assert sum("dev port" in line and "rate 50Mbit" in line for line in ports) == 3
 
 
+@pytest.mark.every
 def test_racks_are_joined_by_trunks_with_queues_of_their_own(lab: MeshLab) -> None:
     """200 Mb/s away from a rack, 100 Mb/s towards it."""
     queues = output(lab.near_end_command(["tc", "qdisc", "show"])).splitlines()

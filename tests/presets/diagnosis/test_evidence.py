@@ -24,6 +24,5 @@ def test_all_fields_but_the_callers_are_read_from_sums() -> None:
         for each in fields(kind)
         if "read" not in each.metadata
     }
-    of_caller = {"pass_percent", "link", "ceiling_bit_s", "beyond_bit_s", "has_ended", "is_observed"}
-    of_observer = {"needless", "reordered"}
-    assert set(given) == {"bit_s", "flows", "expected_bit_s", *of_caller, *of_observer}
+    of_caller = {"pass_percent", "link", "ceiling_bit_s", "beyond_bit_s", "has_ended"}
+    assert set(given) == {"bit_s", "flows", "expected_bit_s", *of_caller}

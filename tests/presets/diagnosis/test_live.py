@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.counters.samples import NicCounts
 from linkgauge.engine.model.counters.session_counters import SocketInfo
 from linkgauge.engine.model.directions import Direction, End
-from linkgauge.engine.model.events import Changed, Opened, Sampled, Warned, WarningText
+from linkgauge.engine.model.events import Changed, Opened, Sampled, Warned, WarningKind, WarningText
 from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings
 from linkgauge.engine.model.workload import Workload
@@ -222,10 +222,29 @@ def test_the_plan_and_the_data_path_are_part_of_the_evidence() -> None:
     assert evidence is not None
     assert (evidence.mode, evidence.response_bytes, evidence.burst) == (Mode.SENDFILE, 5_000, 1)
     assert not evidence.is_data_through_ssh
-    feed(collector, Warned(WarningText.DATA_THROUGH_SSH.value))
+    feed(collector, Warned(WarningText.DATA_THROUGH_SSH.value, WarningKind.DATA_THROUGH_SSH))
     evidence = collector.period_evidence()
     assert evidence is not None
     assert evidence.is_data_through_ssh
+
+
+@pytest.mark.parametrize("kind", [None, WarningKind.OTHER])
+def test_a_warning_that_the_other_end_words_like_one_of_this_end_is_no_evidence(kind: WarningKind | None) -> None:
+    """Its text may be any: it would hide a cause, or accuse a program of this host."""
+    collector = EvidenceCollector(Meter())
+    feed(collector, started())
+    fed(collector, 0, 8)
+    texts = [WarningText.DATA_THROUGH_SSH.value, WarningText.OTHER_TRAFFIC.format(nic="eth0", facts="sshd to x")]
+    for text in texts:
+        feed(collector, Warned(text, kind))
+    evidence = collector.period_evidence()
+    assert evidence is not None
+    assert not evidence.is_data_through_ssh
+    assert evidence.other_traffic == ()
+    feed(collector, Warned(texts[1], WarningKind.OTHER_TRAFFIC))
+    evidence = collector.period_evidence()
+    assert evidence is not None
+    assert evidence.other_traffic == ("sshd to x",)
 
 
 def test_a_run_without_a_target_rate_is_diagnosed_only_on_request() -> None:

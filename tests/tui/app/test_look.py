@@ -53,6 +53,7 @@ async def test_own_colours_are_a_theme_that_the_settings_can_leave_and_take_agai
     assert read_preferences(tmp_path).theme == "own"
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("has_colours", [True, False])
 async def test_the_terminals_colours_are_the_only_ones_and_without_colours_there_are_none(
     world: Any, monkeypatch: pytest.MonkeyPatch, has_colours: bool

@@ -179,6 +179,7 @@ async def test_without_clients_the_screen_has_the_command_to_connect(terminal: N
         assert app.endpoint.query_one(ClientTable).display
 
 
+@pytest.mark.every
 async def test_a_large_screen_has_larger_rates_and_a_longer_log(terminal: None) -> None:
     """The clients keep the rest."""
     async with shown(ScriptedEndpoint(visited=True), (200, 60)) as (app, _):

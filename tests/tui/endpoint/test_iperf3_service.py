@@ -47,7 +47,7 @@ def test_other_hosts_are_served_only_openly_or_with_users(
     with setup.listener:
         assert not setup.is_loopback
         assert setup.facts() == {"port": setup.port, "asks_for_user": has_users}
-        assert ("--username" in setup.client_command) is has_users
+        assert ("--username" in setup.client_command("192.0.2.1")) is has_users
         assert setup.access == ("with a user name" if has_users else "without any key")
 
 
@@ -57,8 +57,8 @@ def test_this_host_is_served_without_any_of_them(bind: str) -> None:
     setup = prepare_iperf3(Iperf3Config(0), bind, is_open=False)
     with setup.listener:
         assert setup.access == "of this host only"
-        assert setup.client_command.startswith("iperf3 -c ")
-        assert setup.client_command.endswith(f" -p {setup.port}")
+        assert setup.client_command("192.0.2.1").startswith("iperf3 -c 192.0.2.1")
+        assert setup.client_command("192.0.2.1").endswith(f" -p {setup.port}")
 
 
 def test_a_port_in_use_is_an_error_that_names_the_option() -> None:

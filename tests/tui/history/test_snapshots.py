@@ -48,6 +48,7 @@ def test_export_choice(snap_compare: Any, world: Any, history_log: Any) -> None:
     assert snap_compare(world.app(), terminal_size=(80, 24), run_before=pressed(world, "e"))
 
 
+@pytest.mark.every
 def test_monochrome(snap_compare: Any, world: Any, history_log: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is told by colour alone."""
     monkeypatch.setenv("NO_COLOR", "1")
@@ -55,6 +56,7 @@ def test_monochrome(snap_compare: Any, world: Any, history_log: Any, monkeypatch
     assert snap_compare(world.app(), terminal_size=(80, 24), run_before=before)
 
 
+@pytest.mark.every
 def test_history_with_responsiveness_tests(snap_compare: Any, world: Any, load_log: Any) -> None:
     """They say what they are and have their grade; the details have all figures."""
     assert snap_compare(world.app(), terminal_size=(80, 24), run_before=pressed(world, "down"))

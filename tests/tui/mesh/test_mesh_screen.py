@@ -166,6 +166,7 @@ async def test_the_results_of_an_earlier_part_are_on_the_map_of_a_resumed_mesh()
         mesh.end()
 
 
+@pytest.mark.every
 async def test_many_hosts_can_be_shown_at_any_size() -> None:
     """The map scrolls, each zoom draws, and the panels move if there is room."""
     mesh = ScriptedMeshSession(40)
@@ -195,6 +196,7 @@ def stored_world(world: Any, tmp_path: Path) -> tuple[RunLog, StoredMesh]:
     return log, stored
 
 
+@pytest.mark.every
 async def test_the_history_opens_the_mesh_of_a_run_and_the_mesh_the_run_of_a_cell(
     world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,11 +6,13 @@ import socket
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from linkgauge.engine.host.sockets.socket_message import SocketAddress
 from linkgauge.engine.model.errors import LinkgaugeError
+from linkgauge.engine.results.run_log import RunLog, RunQuery
 from linkgauge.observe.observation import Observation, Owner, Status
 from linkgauge.observe.observer import observe
 from linkgauge.observe.request import ObserveRequest, parse_target
@@ -21,11 +23,13 @@ from linkgauge.tui.kit.screens.help import HelpScreen
 from linkgauge.tui.observe.connection_screen import ConnectionScreen
 from linkgauge.tui.observe.connection_table import ConnectionTable
 from linkgauge.tui.observe.observe_screen import ObserveScreen, screen_request
+from linkgauge.tui.observe.observed_records import ObservedRecords
 from linkgauge.tui.words.redaction import REDACTION
 from textual.pilot import Pilot
 
 from ..app_driver import screen_text, until
 from .example_observations import Source, connection, ended, examples, observation
+from .watched_connection import Watched
 
 pytestmark = pytest.mark.usefixtures("world")
 
@@ -70,6 +74,41 @@ async def test_rows_with_the_reason_of_each() -> None:
         await shows(pilot, "→ at the remote end: see whether its program reads in time")
         assert "for 90 % of the time, with a window of 26 064 bytes" in screen_text(pilot.app)
         assert "◆ Packets are lost on the path." in screen_text(pilot.app)
+
+
+async def test_the_connection_at_the_cursor_is_saved_from_a_key_to_the_next(tmp_path: Path) -> None:
+    """In the table and in the gauges; the mark says so, and the history has it."""
+    with RunLog.open(tmp_path) as log:
+        records, watched = ObservedRecords(lambda: log), Watched()
+        source = Source()
+        app = ObserveApp(source, records=records)
+        async with app.run_test(size=(120, 40)) as pilot:
+            source.put(watched.look())
+            await shows(pilot, "1 shown")
+            await pilot.press("w")
+            await shows(pilot, "● saving 1")
+            source.put(watched.look())
+            await until(pilot, lambda: len(log.find_runs(RunQuery())) == 1)
+            await pilot.press("enter")
+            await shows(pilot, "● saving")
+            await pilot.press("w")
+            await shows(pilot, "saved")
+            assert "● saving" not in screen_text(app)
+            await pilot.press("w", "q")
+            await shows(pilot, "● saving 1")
+        entries = log.read_entries(log.find_runs(RunQuery()))
+    assert [each.kind for each in entries] == ["observed", "observed"]
+    assert {each.verdict for each in entries} == {"none"}  # leaving has ended the second one
+
+
+async def test_without_a_run_log_the_key_says_so() -> None:
+    """An app that stores nothing."""
+    source = Source()
+    async with observe_app(source) as (_, pilot):
+        source.put(Watched().look())
+        await shows(pilot, "1 shown")
+        await pilot.press("w")
+        await shows(pilot, "There is no run log")
 
 
 async def test_the_cursor_stays_at_its_connection_and_a_frozen_order_stays() -> None:
@@ -163,6 +202,7 @@ async def test_enter_opens_a_connection_in_gauges_and_escape_comes_back() -> Non
         await shows(pilot, "1 shown")
 
 
+@pytest.mark.every
 async def test_one_part_of_the_screen_alone() -> None:
     """The table, then the panel, then both; in the gauges each panel in turn."""
     source = Source()

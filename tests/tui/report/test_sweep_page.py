@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from linkgauge.engine.model.directions import Direction, PerDirection
 from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import SECOND_NS, Plan
@@ -50,6 +51,7 @@ def test_a_report_is_a_page_that_needs_nothing_else(tmp_path: Path) -> None:
     assert "the rate still rises: test larger values" in page
 
 
+@pytest.mark.every
 def test_the_page_of_a_sweep_is_the_same_each_time(tmp_path: Path) -> None:
     """Its plots have no dates and no random ids."""
     assert write(tmp_path / "a.html") == write(tmp_path / "b.html")

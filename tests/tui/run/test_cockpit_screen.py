@@ -83,6 +83,7 @@ async def test_leaving_the_app_by_force_releases_the_run(world: Any) -> None:
     assert world.script.closed
 
 
+@pytest.mark.every
 async def test_the_screen_survives_any_size(world: Any) -> None:
     """Down to 20 x 5 and back, during a run."""
     async with world.cockpit((80, 24)) as cockpit:

@@ -126,6 +126,7 @@ async def test_the_command_that_an_endpoint_prints_is_a_peer_with_its_key(world:
         assert world.probed[-1].access.key.reveal() == NEW_KEY
 
 
+@pytest.mark.every
 async def test_a_long_host_name_is_not_a_key(world: Any) -> None:
     """Clouds make such names."""
     async with world.cockpit((120, 40)) as cockpit:

@@ -220,6 +220,7 @@ async def test_the_preset_keys_open_a_list_with_a_filter(world: Any) -> None:
         assert "ATM 622, MTU 9180" in cockpit.line(1)
 
 
+@pytest.mark.every
 async def test_escape_leaves_the_list_and_the_preset_alone(world: Any) -> None:
     """Neither does enter with a filter that matches nothing."""
     async with world.cockpit() as cockpit:
@@ -252,6 +253,7 @@ def test_the_preset_of_an_interface_of_this_host_is_marked(world: Any) -> None:
     assert marked == {"10gbe-9000": "eth0"}
 
 
+@pytest.mark.every
 @BOTH_SIZES
 async def test_no_line_of_the_list_wraps(world: Any, size: tuple[int, int]) -> None:
     """Each preset takes one row, and its rate is whole, also after a resize."""
@@ -291,6 +293,7 @@ async def test_japanese_names_are_in_the_list_and_leave_the_rates_in_line(
         assert {cell_len(line) for line in rows} == {size[0]}
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("text", ["", "100mb"])
 async def test_the_decimal_points_of_rates_are_in_one_column(world: Any, text: str) -> None:
     """Rates have two decimals, one or none. The digits of the units are below each other, at any width."""

@@ -80,6 +80,7 @@ async def test_the_settings_of_the_test_are_fixed(world: Any) -> None:
         assert notifications(cockpit)[-1] == "It applies to the next test."
 
 
+@pytest.mark.every
 async def test_a_running_test_is_not_replaced(world: Any) -> None:
     """Neither an ordinary test nor another of its kind replaces it."""
     for key in ("space", "u"):
@@ -120,6 +121,7 @@ async def test_it_loads_by_tcp_whatever_is_chosen_for_ordinary_tests(world: Any,
         assert cockpit.app.cockpit.plan.workload is workload
 
 
+@pytest.mark.every
 async def test_v_goes_through_the_plots_of_the_test(world: Any) -> None:
     """Rate and latency together first, then each alone, then those of TCP; after the last the first again."""
     async with world.cockpit((120, 40), preset="100mb-fd", peer=FAR) as cockpit:

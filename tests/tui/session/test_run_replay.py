@@ -18,6 +18,7 @@ from ..stored_runs import CHANGED, RUN_IDS
 EARLIER = Path(__file__).parents[2] / "engine" / "results" / "data" / "earlier_version.sqlite3"
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("run_id", RUN_IDS)
 def test_a_replay_ends_with_the_result_of_the_run_however_it_gets_there(history_log: RunLog, run_id: str) -> None:
     """Step by step, by jumps to and fro, and at once: the meter has seen the same events."""

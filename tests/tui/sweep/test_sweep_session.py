@@ -77,6 +77,7 @@ class Breaker:
         self.ends.append((point, result, detail))
 
 
+@pytest.mark.every
 async def test_a_run_that_breaks_off_leaves_its_point_missing_and_the_sweep_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

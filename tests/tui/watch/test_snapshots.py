@@ -39,6 +39,7 @@ def test_a_watch_after_a_day(snap_compare: Any, world: Any, count: int) -> None:
     assert snap_compare(world.app(), terminal_size=SIZES[count], run_before=opened(world, watch, "down"))
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("size", [(40, 10), (80, 24)], ids=["40x10", "80x24"])
 def test_three_peers_in_other_sizes(snap_compare: Any, world: Any, size: tuple[int, int]) -> None:
     """The least important columns give way."""

@@ -212,6 +212,7 @@ async def test_help_and_export_open_from_the_watch() -> None:
         assert isinstance(app.screen, ExportScreen)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("count", [3, 40])
 async def test_every_size_can_be_shown(count: int) -> None:
     """The name and the last verdict are there; the cursor reaches the last peer."""

@@ -46,6 +46,8 @@ class ObserveOptions:
     json_stream: bool = flag(OUTPUT, "Print a JSON line for each interval.")
     csv: Path | None = option(OUTPUT, "Write a row for each connection and interval.", metavar="FILE")
     force: bool = flag(OUTPUT, "Replace an existing file.")
+    save: bool = flag(OUTPUT, "Save each connection to the run log while it is observed.")
+    label: str | None = option(OUTPUT, "Name of the saved connections, to find them again.", metavar="TEXT")
     redact: bool = redact_flag()
     metrics: MetricsOptions = group(MetricsOptions)
 
@@ -101,9 +103,16 @@ def observe(options: ObserveOptions) -> int:
     min_rate = None if options.min_rate is None else parsing.minimum_rate_bit_s(options.min_rate)
     pid = None if options.pid is None else parsing.integer(options.pid, "pid", "give the number of a process")
     check_output_file("CSV file", options.csv, force=options.force)
+    if options.label is not None and not options.save:
+        raise UsageError("--label names what --save writes to the run log; add --save or leave out --label")
+    label = None
+    if options.label is not None:
+        from ....engine.results.run_log.label_validation import validate_label  # here: it loads SQLite
+
+        label = validate_label(options.label)
     catalog, publishing = load_presets(), options.metrics.to_plan()
     enter_namespace(options.netns, pid)
-    has_output = any(each is not None for each in (options.csv, min_rate, publishing))
+    has_output = options.save or any(each is not None for each in (options.csv, min_rate, publishing))
     is_plain = options.headless or options.as_json or options.json_stream or has_output
     return run_observe(
         ObserveJob(
@@ -115,6 +124,8 @@ def observe(options: ObserveOptions) -> int:
             csv_file=options.csv,
             min_rate_bit_s=min_rate,
             publishing=publishing,
+            saves=options.save,
+            label=label,
             has_screen=seconds is None and not is_plain and has_screen(),
         )
     )

@@ -123,7 +123,9 @@ def _rate_cell(row: RunEntry) -> str:
 
 
 def _verdict_cell(row: RunEntry) -> str:
-    """Return a run's verdict; without one the grade of its latency, the number of its settings, or its end."""
+    """Return a run's verdict; without one its status, its grade, the number of its settings, or its end."""
+    if row.figures.observed is not None and row.figures.observed.status is not None:
+        return f"• {numbers.sanitize(row.figures.observed.status)}"
     if row.verdict == "none" and (grade := grade_in(row.figures)):
         return f"• grade {grade}"
     if row.verdict == "none" and (count := settings_count(row.figures)) > 1:

@@ -17,6 +17,7 @@ from ...session.run_recorder import Outcome
 from ...words import numbers
 from ...words.datagram_results import capacity_texts, run_losses, udp_text
 from ...words.iperf3 import remote_name, source_texts, unseen_text
+from ...words.observed import observed_facts
 from ...words.plan import core_affinity_text
 from ...words.responsiveness import load_table, result_facts, share_text, split_findings
 from ...words.summary import (
@@ -126,6 +127,11 @@ def _path(path: PathResult) -> Iterator[RenderableType]:
 
 def _test(outcome: Outcome) -> Padding:
     grid, summary, started = _grid(), outcome.summary, outcome.started
+    if started is not None and started.observed is not None:
+        for name, text in observed_facts(started):
+            grid.add_row(name, text)
+        grid.add_row("time", plan_text(summary))
+        return Padding(grid, (0, 0, 0, 2), expand=False)
     if outcome.preset_id is not None or not summary.plan.has_phases:
         grid.add_row("preset", outcome.preset_id or "none")
     if started is not None:
@@ -149,7 +155,7 @@ def _notes(summary: Summary) -> Padding:
         grid.add_row("tcp", tcp_text(summary))
     for text in source_texts(summary):
         grid.add_row("counted", text)
-    if unseen := unseen_text(summary.unseen_end):
+    if unseen := unseen_text(summary.unseen_end, summary.dialect):
         grid.add_row("not seen", unseen)
     transfer = transfer_text(summary)
     if transfer and not summary.plan.has_phases:  # these are of one load

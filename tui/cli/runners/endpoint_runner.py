@@ -26,6 +26,7 @@ from ....engine.host.event_loop import run
 from ....engine.host.shortage import told_in_one_line
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.limits import limit_rules
+from ....engine.model.peer import Peer
 from ...endpoint.endpoint_log import log_text
 from ...endpoint.endpoint_publication import announced_on_lan
 from ...endpoint.endpoint_setup import (
@@ -184,7 +185,7 @@ def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str
     emit_line(f"listening on {', '.join(peers)}")
     if setup.iperf3 is not None:
         emit_line(f"iperf3 clients {setup.iperf3.access}, on port {setup.iperf3.port}:")
-        emit_line(f"  {setup.iperf3.client_command}")
+        emit_line(f"  {setup.iperf3.client_command(Peer.parse(peers[0]).host)}")
     if metrics_url is not None:
         emit_line(f"metrics: {metrics_url}")
     if setup.certificate is not None:

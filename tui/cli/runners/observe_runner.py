@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import OutputError, explain_os_error
+from ....engine.model.run_end import EndText, Reason, RunEnd
 from ....observe.observation import Observation
 from ....observe.observation_json import CSV_COLUMNS, csv_row, observation_json
 from ....observe.observer import observe
@@ -17,11 +18,15 @@ from ....observe.request import ObserveRequest
 from ....presets.catalog import Catalog
 from ...words.redaction import REDACTION
 from ..output import emit_json, emit_json_line, emit_rich, noted_if_unwritten, print_stderr, write_in_background
-from ..termination import PASS, SHORT, RunStopper, signal_exit_status
-from .recording import error_lines
+from ..termination import PASS, SHORT, RunStopper, interruption, signal_exit_status
+from .recording import error_lines, open_recording
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
+    from ...observe.observed_records import ObservedRecords
+
+
+_TIME_UP: Final = RunEnd(Reason.COMPLETED, EndText.DURATION_UP.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class ObserveJob:
     """What is observed, for how long, and where it is written.
 
     With `seconds` None it goes on until a signal. `min_rate_bit_s` is the lowest goodput of all matching
-    connections together that passes.
+    connections together that passes. With `saves` each connection that moves payload goes to the run log.
     """
 
     request: ObserveRequest
@@ -41,6 +46,8 @@ class ObserveJob:
     min_rate_bit_s: int | None = None
     has_screen: bool = False
     publishing: "PublishingPlan | None" = None
+    saves: bool = False
+    label: str | None = None
 
 
 def run_observe(job: ObserveJob) -> int:
@@ -50,11 +57,17 @@ def run_observe(job: ObserveJob) -> int:
 
         return run_observe_screen(job.request, job.catalog)
     write_in_background()
-    with error_lines(as_json_stream=job.as_json_stream), _csv_rows(job.csv_file) as write_rows:
-        return run(_observe(job, write_rows))
+    with (
+        error_lines(as_json_stream=job.as_json_stream),
+        _csv_rows(job.csv_file) as write_rows,
+        _saved(job) as records,
+    ):
+        return run(_observe(job, write_rows, records))
 
 
-async def _observe(job: ObserveJob, write_rows: Callable[[Observation], None]) -> int:
+async def _observe(
+    job: ObserveJob, write_rows: Callable[[Observation], None], records: "ObservedRecords | None"
+) -> int:
     stopper = RunStopper()
     last: Observation | None = None
     best_bit_s = 0.0
@@ -67,11 +80,15 @@ async def _observe(job: ObserveJob, write_rows: Callable[[Observation], None]) -
                 publish(last)
                 best_bit_s = max(best_bit_s, last.totals.out_bit_s, last.totals.in_bit_s)
                 write_rows(last)
+                if records is not None:
+                    records.take(last)
                 is_last = job.seconds is not None and last.elapsed_ns >= (job.seconds - 0.2) * 1e9
                 if not job.as_json:
                     _print(job, last)
                 if is_last:
                     break
+    if records is not None:
+        records.end_all(_TIME_UP if stopper.first is None else RunEnd(*interruption(stopper.first)))
     if job.as_json and last is not None:
         emit_json(observation_json(last))
     if stopper.first is not None:
@@ -80,6 +97,26 @@ async def _observe(job: ObserveJob, write_rows: Callable[[Observation], None]) -
         print_stderr(f"no connection matches {REDACTION.text(job.request.target.text)}")
     is_slow = job.min_rate_bit_s is not None and best_bit_s < job.min_rate_bit_s
     return SHORT if is_slow else PASS
+
+
+@contextmanager
+def _saved(job: ObserveJob) -> Generator["ObservedRecords | None"]:
+    """Save connections to the run log while the block lasts; then tell which. None if they are not to be saved."""
+    if not job.saves:
+        yield None
+        return
+    from ...observe.observed_records import MAX_RECORDS, ObservedRecords
+
+    with open_recording() as log:
+        records = ObservedRecords(lambda: log, label=job.label, saves_all=True)
+        try:
+            yield records
+        finally:
+            records.end_all(RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value))
+    for each in records.ended:
+        print_stderr(f"saved {each.run_id}: {REDACTION.text(str(each.row.key.remote))}")
+    if records.is_full:
+        print_stderr(f"saved the first {MAX_RECORDS} connections, and none of the later ones")
 
 
 @asynccontextmanager

@@ -8,21 +8,25 @@ from functools import partial
 from typing import Final
 
 from ....engine.host.event_loop import run
+from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Event, Started, Warned
 from ....engine.model.run_end import Reason
 from ....engine.near.connect import FarEnd, open_far_end
+from ....engine.near.shape.shape_measurement import ShapeRequest, measure_shape
 from ....engine.results.json_stream import confirmation_line, warning_line
 from ....engine.results.run_log import RunLog
 from ....engine.workers.fork_client import ForkServerLease
 from ....presets.diagnosis.confirmation import (
     Confirmation,
     Experiment,
+    asks_for_bursts,
     confirmation_document,
     failed_confirmation,
     find_experiments,
     judge_experiment,
     nothing_to_confirm,
+    with_shape,
 )
 from ...session.pruning import thin_old_runs
 from ...session.run_recorder import Outcome
@@ -185,7 +189,24 @@ class _Runner:
             except LinkgaugeError as error:  # such as a kernel without this congestion control
                 progress.confirmation = failed_confirmation(experiment, str(error))
             else:
-                return
+                break
+        await self._send_bursts(outcome)
+
+    async def _send_bursts(self, first: Outcome) -> None:
+        """Measure a policer or shaper, whose numbers are the evidence of the first finding; say why if it fails."""
+        progress, test = self._progress, self._test
+        confirmation, far = progress.confirmation, self._far or test.peer
+        is_wanted = asks_for_bursts(first.findings) and why_unavailable(test.peer, Feature.PATH_MTU) is None
+        if confirmation is None or not is_wanted or self._stopper.received:
+            return
+        direction = first.findings[0].direction or test.plan.settings.direction
+        print_stderr(f"confirming: bursts of UDP, {direction}")
+        try:
+            shape = await measure_shape(far, ShapeRequest(direction, binding=test.plan.socket))
+        except LinkgaugeError as error:
+            print_stderr(f"bursts show nothing: {error}")
+            return
+        progress.confirmation = with_shape(confirmation, shape)
 
     async def _try(self, experiment: Experiment, first: Outcome) -> Confirmation:
         """Return what an experiment says. Raises LinkgaugeError if it cannot be carried out."""

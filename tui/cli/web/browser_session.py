@@ -17,7 +17,7 @@ from typing import Any, Final
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from ....engine.host.child_process import end_process
-from ....engine.model.errors import make_printable
+from ....engine.model.errors import explain_resource_error, make_printable
 from .browser_page import BROWSER_DRIVER, DRIVER_VARIABLE
 
 MAX_MESSAGE_BYTES: Final = 1 << 20  # of the browser: a text that the user pastes
@@ -64,7 +64,12 @@ class BrowserSession:
         """Open the WebSocket, start the app, and pass on between them until one of the two ends."""
         await self.socket.prepare(request)
         size = [clamp_cells(request.query.get(name), cells) for name, cells in (("width", 80), ("height", 24))]
-        process = await self._start(size[0], size[1])
+        try:
+            process = await self._start(size[0], size[1])
+        except OSError as error:
+            self.failure = f"the app has not started: {explain_resource_error(error)}"
+            await self.socket.close(code=WSCloseCode.TRY_AGAIN_LATER)
+            return self.socket
         tasks = [
             asyncio.create_task(work)
             for work in (self._read_browser(process), self._read_app(process), self._write_browser())

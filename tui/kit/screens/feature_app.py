@@ -63,7 +63,7 @@ class FeatureApp(MessageApp):
         """Show the stored sweep or mesh with this name. Return False if there is neither."""
         raise NotImplementedError
 
-    def open_observe(self, catalog: "Catalog") -> None:
+    def open_observe(self, services: StoredServices) -> None:
         """Show the connections of other programs."""
         raise NotImplementedError
 

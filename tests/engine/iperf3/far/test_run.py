@@ -337,6 +337,7 @@ async def test_both_directions_of_a_number_of_bytes_end_at_it() -> None:
         await client.close()
 
 
+@pytest.mark.every
 async def test_a_client_that_has_miscounted_its_bytes_gets_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads of a client share one count without a lock. It would wait for the rest of it for ever."""
     monkeypatch.setattr(far_run, "_UNCOUNTED_NS", 0)

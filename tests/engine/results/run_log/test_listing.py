@@ -138,6 +138,20 @@ def test_a_run_matches_every_part_and_the_verdict(log: RunLog) -> None:
     assert len(log.find_runs(RunQuery((("", "db"),) * 500))) == 60
 
 
+def test_observed_connections_are_found_by_their_kind_and_are_no_peers_to_test_against(tmp_path: Path) -> None:
+    """Nobody serves tests at their addresses. A text that looks like the mark in a brief is none."""
+    mark = '"observed":{'
+    with RunLog.open(tmp_path) as log:
+        write_run(log, "20261121-011530-aaaa", STARTED, ENDED, document={"plan": {}, "label": mark})
+        log.begin("20261121-011531-bbbb", "", "192.0.2.9:443", label=mark)
+        log.finish("20261121-011531-bbbb", "none", {"observed": {"program": mark, "status": "limited"}})
+        for kind, ids in (("observed", ["20261121-011531-bbbb"]), ("test", ["20261121-011530-aaaa"])):
+            found = log.read_entries(log.find_runs(RunQuery((("kind=", kind),))))
+            assert [(each.run_id, each.kind) for each in found] == [(run_id, kind) for run_id in ids]
+        assert [each.run_id for each in log.newest_of_peers(9)] == ["20261121-011530-aaaa"]
+        assert len(log.find_runs(RunQuery((("", "observed"),)))) == 1
+
+
 def _plans(connection: LogConnection, query: RunQuery) -> str:
     sql, parameters = order_sql(connection, query)
     connection.create_function("fold", 1, str, deterministic=True)

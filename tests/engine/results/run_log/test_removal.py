@@ -195,6 +195,7 @@ with RunLog.open(Path(sys.argv[1])) as log:
 """
 
 
+@pytest.mark.every
 def test_two_recorders_and_a_deletion_at_once_get_on_with_each_other(tmp_path: Path) -> None:
     """No process reports a lock, and every run is whole."""
     path = tmp_path / RUN_LOG_FILE_NAME

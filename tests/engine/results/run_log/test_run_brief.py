@@ -79,6 +79,7 @@ def test_runs_of_an_older_linkgauge_get_the_brief_that_a_new_run_has(tmp_path: P
     assert rows == expected
 
 
+@pytest.mark.every
 def test_old_runs_are_prepared_while_others_write_and_list(tmp_path: Path) -> None:
     """They wait for one piece at most."""
     with RunLog.open(tmp_path) as log:

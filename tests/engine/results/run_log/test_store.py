@@ -17,12 +17,13 @@ from linkgauge.engine.model.counters.samples import CoreTimes, Sample, SessionSa
 from linkgauge.engine.model.counters.session_counters import SocketInfo
 from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Sampled, Warned
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Sampled, Warned, WarningKind, WarningText
 from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import Settings
 from linkgauge.engine.model.run_end import Reason, RunEnd
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog, new_run_id, store
+from linkgauge.engine.results.run_log.stored_events import decode_event
 from linkgauge.engine.results.summary import Measurement
 
 from ..log_entries import DEADLINE_S, ENDED, STARTED, TICK, sampled, start_child, write_run
@@ -39,6 +40,7 @@ def _every_kind() -> list[Event]:
         sampled(0),
         Changed(TICK, settings, Expectation(total=ExpectedRate(10**9, "computed", "the wire"))),
         Sampled(Sample(End.NEAR, 1, 2 * TICK, TICK, (session,), cores, 9), settings, True),
+        Warned("other traffic on eth0: what another end says", WarningKind.OTHER),
         Warned("the window is smaller than asked for: 60 KiB, not 64 KiB – “granted”"),
         ENDED,
     ]
@@ -292,3 +294,19 @@ def test_several_processes_write_into_the_same_log(tmp_path: Path) -> None:
         for row in log.list_runs():
             assert replay(log.events(row.run_id)).summary().measured.out == Measurement(200 * 7, 2000)
             assert row.reason is Reason.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (WarningText.DATA_THROUGH_SSH.value, WarningKind.DATA_THROUGH_SSH),
+        (WarningText.OTHER_TRAFFIC.format(nic="eth0", facts="rsync to db-01"), WarningKind.OTHER_TRAFFIC),
+        (WarningText.END_UNCONFIRMED.value, None),
+    ],
+)
+def test_a_warning_that_an_earlier_version_stored_has_its_kind_by_its_text(
+    text: str, kind: WarningKind | None
+) -> None:
+    """They have no other sign."""
+    stored = json.dumps({"type": "Warned", "text": text})
+    assert decode_event(Path("runs"), "r1", 0, stored) == Warned(text, kind)

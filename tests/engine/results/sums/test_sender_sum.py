@@ -26,6 +26,21 @@ def test_the_share_sent_again_is_unknown_if_its_size_is(counters: dict[str, int]
     assert sums.retransmitted_share() == share
 
 
+@pytest.mark.parametrize(("needless", "lost"), [(None, 8), (0, 8), (6, 2), (9, 0)])
+def test_segments_that_had_arrived_were_not_lost(needless: int | None, lost: int) -> None:
+    """RFC 2883; only a connection of another program has their number."""
+    sums = SenderSum()
+    part = SessionSample(
+        Direction.OUT, 1, 92_000, retransmits=8, bytes_retrans=8_000, needless_retransmits=needless
+    )
+    for index in range(2):
+        sample = Sample(End.NEAR, index, (index + 1) * SECOND_NS, SECOND_NS, (part,) if index else ())
+        sums.add_sample(sample, Direction.OUT)
+    assert (sums.retransmits, sums.lost_segments) == (8, lost)
+    assert sums.lost_share() == pytest.approx(0.08 * lost / 8)
+    assert sums.lossy_share == pytest.approx(0.5 * lost / 8)
+
+
 def _sender_sum(windows: list[int | None], session: int = 1) -> SenderSum:
     """Return the sum of a session's samples with these windows of the other end."""
     sums = SenderSum()

@@ -19,7 +19,7 @@ SLOW = Settings(rate_bit_s=8_000_000, datagram_bytes=1_000)
 FEEDBACK = Feedback(1, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+@pytest.mark.parametrize("family", [socket.AF_INET, pytest.param(socket.AF_INET6, marks=pytest.mark.every)])
 @pytest.mark.parametrize("mode", [Mode.RATE, Mode.QUALITY])
 @pytest.mark.parametrize("size", [24, 100, 1_400, 1_452, 1_471, 8_000])
 async def test_every_datagram_arrives_once_at_its_size(size: int, mode: Mode, family: socket.AddressFamily) -> None:

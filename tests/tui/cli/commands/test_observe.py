@@ -56,6 +56,26 @@ def test_a_lowest_rate_decides_the_exit_status(port: int, tmp_path: Path) -> Non
     assert observe(tmp_path, f":{port}", "--once", "--json", "--min-rate", "100G").status == 1
 
 
+def test_connections_go_to_the_run_log_if_they_are_to_be_saved(port: int, tmp_path: Path) -> None:
+    """Each with its result, and marked: lists filter by that. A look without the option saves nothing."""
+    assert observe(tmp_path, f":{port}", "--once").status == 0
+    assert not list(tmp_path.iterdir())
+    result = observe(tmp_path, f":{port}", "--once", "--save", "--label", "hunt", "--json")
+    assert result.status == 0
+    assert result.err.count("saved ") == 2
+    runs = {"LINKGAUGE_DATA_DIR": str(tmp_path), "LINKGAUGE_CONFIG_DIR": str(tmp_path)}
+    listed = json.loads(carry_out(["runs", "list", "--kind", "observed", "--json"], runs).out)
+    documents = [each["document"] for each in listed]
+    assert {each["plan"]["direction"] for each in documents} == {"out", "in"}
+    assert {each["label"] for each in documents} == {"hunt"}
+    assert {each["observed"]["status"] for each in documents} <= {"app-limited", "unknown", "limited"}
+    shown = carry_out(["runs", "show", listed[0]["run_id"]], runs)
+    assert (shown.status, shown.err) == (0, "")
+    assert "• OBSERVED" in shown.out
+    assert "--" not in shown.out.replace("--line-rate", "")  # no option of a test is a remedy
+    assert json.loads(carry_out(["runs", "list", "--kind", "test", "--json"], runs).out) == []
+
+
 def test_addresses_have_stand_ins_if_they_are_wanted(tmp_path: Path) -> None:
     """Loopback stays; there is nothing else to hide here."""
     result = observe(tmp_path, "192.0.2.77", "--once", "--redact", "--min-rate", "1M")
@@ -70,6 +90,8 @@ def test_addresses_have_stand_ins_if_they_are_wanted(tmp_path: Path) -> None:
         (["--once", "--seconds", "3"], "leave out --once or --seconds"),
         (["--once", "--json", "--json-stream"], "two outputs"),
         (["--once", "--top", "0"], "give 1 to"),
+        (["--once", "--label", "hunt"], "add --save"),
+        (["--once", "--save", "--label", "x" * 500], "label"),
         (["--interval", "1ms", "--seconds", "1"], "give 250ms to 60s"),
         (["--interval", "1", "--once"], "leave out --once or --interval"),
         ([":0", "--once"], "a port is 1 to"),

@@ -218,6 +218,7 @@ def test_a_check_with_options_says_which_its_expected_rate_was_computed_with(cli
     assert expected == {"mbit_s": 946.822, "basis": "computed", "source": "the wire model (VLAN)"}
 
 
+@pytest.mark.every
 def test_options_are_of_no_use_to_a_preset_that_picks_a_link_without_a_line(cli: Cli, tmp_path: Path) -> None:
     """Told, and no reason not to test."""
     short = ("--seconds", "0.5", "--interval", "100ms", "--json")

@@ -65,6 +65,7 @@ async def test_a_plot_without_values_says_so(world: Any) -> None:
         assert "no values from the kernel yet" in cockpit.text()
 
 
+@pytest.mark.every
 async def test_the_plots_of_datagrams_are_loss_jitter_delay_and_rtt(world: Any) -> None:
     """TCP's own values have no plot there; the strip of losses stays below each."""
     plan = Plan(workload=Workload.UDP, duration_ns=30 * SECOND_NS)

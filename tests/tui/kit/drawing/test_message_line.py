@@ -40,6 +40,7 @@ async def test_a_long_message_has_a_few_lines_and_leaves_the_keys_alone(world: A
         assert cockpit.line(23) == keys
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("keys", [["n"], ["question_mark"]])
 async def test_a_message_that_comes_during_a_dialog_moves_on_with_its_end(world: Any, keys: list[str]) -> None:
     """The visible screen has it, once. The key that closes the dialog removes it."""

@@ -23,6 +23,7 @@ async def test_the_help_keys_explain_every_key(world: Any) -> None:
         assert isinstance(cockpit.app.screen, CockpitScreen)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "size", [pytest.param((80, 24), marks=pytest.mark.every), (40, 10)], ids=["80x24", "40x10"]
 )

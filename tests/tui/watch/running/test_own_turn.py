@@ -33,6 +33,7 @@ async def carry_out(plan: Plan, peer: Peer) -> None:
             pass
 
 
+@pytest.mark.every
 async def test_nobody_tests_this_host_while_it_tests_another_one() -> None:
     """Its turn is free again afterwards, and its log has no line of that."""
     log: list[str] = []

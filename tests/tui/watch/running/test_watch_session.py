@@ -278,6 +278,7 @@ async def test_a_test_below_its_mark_is_repeated_before_it_counts(tmp_path: Path
     assert found[0].result.percent is not None
 
 
+@pytest.mark.every
 async def test_a_test_with_a_rate_of_its_own_is_judged_by_that_rate(tmp_path: Path, peer: Peer) -> None:
     """A watch that must not load a link of 1 Gb/s is not SHORT each time at 20 Mb/s."""
     long = replace(BRIEF, duration_ns=2 * SECOND_NS)  # of half a second a busy machine loses a twentieth

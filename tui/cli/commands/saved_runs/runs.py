@@ -48,6 +48,13 @@ def _filter_option(name: str) -> Any:
     return option("", f"Only runs with this text in their {name}.", metavar="TEXT")
 
 
+class KindWord(StrEnum):
+    """The kinds of entries to choose from."""
+
+    TEST = "test"
+    OBSERVED = "observed"
+
+
 @dataclass(frozen=True, slots=True)
 class ListOptions:
     """Which runs are listed, and how."""
@@ -56,6 +63,7 @@ class ListOptions:
     peer: str | None = _filter_option("peer")
     verdict: VerdictWord | None = option("", "Only runs with this verdict.")
     label: str | None = _filter_option("label")
+    kind: KindWord | None = option("", "Only tests, or only connections of linkgauge observe.")
     as_json: bool = json_flag()
     redact: bool = redact_flag()
 
@@ -65,7 +73,8 @@ def list_runs(options: ListOptions) -> int:
     from ....words.run_line import RunFilter, log_text
 
     with open_run_list() as log:
-        found = log.find_runs(RunFilter(options.preset, options.peer, options.verdict, options.label).query())
+        wanted = RunFilter(options.preset, options.peer, options.verdict, options.label, options.kind)
+        found = log.find_runs(wanted.query())
         if options.as_json:
             from ...render.runs import row_json
 

@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
-from ....engine.model.errors import UsageError
-from ..click_extension.option_fields import group
-from ..options import json_flag, redact_flag
-from ..output import emit_json, emit_line
-from ..peer_options import FarEndOptions, find_named, peer_argument
+from .....engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from .....engine.model.errors import UsageError
+from ...click_extension.option_fields import group
+from ...options import json_flag, redact_flag
+from ...output import emit_json, emit_line
+from ...peer_options import FarEndOptions, find_named, peer_argument
 
 if TYPE_CHECKING:
-    from ....engine.model.peer import Peer
-    from ....engine.protocol.path_probe import PathMtu
+    from .....engine.model.peer import Peer
+    from .....engine.protocol.path_probe import PathMtu
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ def mtu(options: MtuOptions) -> int:
     UDP datagrams that must not be fragmented show the longest packet that arrives. Exit status 1 means that longer
     ones disappear and no router says so: TCP connections can hang there.
     """
-    from ....engine.host.event_loop import run
-    from ..render.path_mtu import path_mtu_json, path_mtu_lines
-    from ..termination import PASS, SHORT
+    from .....engine.host.event_loop import run
+    from ...render.path_mtu import path_mtu_json, path_mtu_lines
+    from ...termination import PASS, SHORT
 
     far_end = options.far_end.find_peer(find_named(options.peer, "mtu"))
     reason = why_unavailable(far_end, Feature.PATH_MTU)
@@ -49,8 +49,8 @@ def mtu(options: MtuOptions) -> int:
 
 
 async def _measure(peer: "Peer") -> "PathMtu":
-    from ....engine.near.connect import open_far_end
-    from ....engine.near.path_mtu import measure_path_mtu
+    from .....engine.near.connect import open_far_end
+    from .....engine.near.path_mtu import measure_path_mtu
 
     async with open_far_end(peer) as far_end:
         return await measure_path_mtu(far_end)

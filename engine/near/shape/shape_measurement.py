@@ -1,0 +1,181 @@
+"""The measurement of a policer or shaper, each direction by itself: a test of UDP whose payload are bursts."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ...control.connection import ControlConnection
+from ...iperf3.protocol.missing_features import Feature, why_unavailable
+from ...model.directions import Direction
+from ...model.errors import ConnectionClosed, PeerError, PeerRefused, PlanError, explain_os_error
+from ...model.peer import Peer
+from ...model.plan import SECOND_NS, Plan, Settings, SocketOptions
+from ...model.run_end import Reason, RunEnd
+from ...model.workload import Workload
+from ...protocol.burst_datagrams import MAX_BURST_DATAGRAM_BYTES, MIN_BURST_DATAGRAM_BYTES
+from ...protocol.messages import Begun, Finish, Start, Stop
+from ...results.shape.burst_reading import read_burst
+from ...results.shape.shape_result import DirectionShape, ShapeResult, judge_direction
+from ..connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors
+from ..path_mtu import READY_DEADLINE_S, open_probe_socket, prepare_path_session
+from .burst_exchange import FRAME_HEADER_BYTES, BurstExchange
+from .burst_search import BURSTS, BurstSearch
+
+DIRECTION_S: Final = 120.0
+"""The longest time of a direction: of a slow limit with a large bucket there are fewer bursts then."""
+_MARGIN_S: Final = 60.0
+_UNBOUND: Final = SocketOptions()
+_NO_TURN: Final = Plan()
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeRequest:
+    """What is measured: the directions, the number of bursts in each, and their datagrams; None fills the MTU.
+
+    Of the plan `turn` only `exclusive` and `wait_ns` count.
+    """
+
+    direction: Direction = Direction.DUPLEX
+    bursts: int = BURSTS
+    datagram_bytes: int | None = None
+    binding: SocketOptions = _UNBOUND
+    turn: Plan = _NO_TURN
+
+    def __post_init__(self) -> None:
+        """Raise PlanError for a value out of range."""
+        if not 3 <= self.bursts <= 50:
+            raise PlanError("bursts", self.bursts, "give 3 to 50")
+        size = self.datagram_bytes
+        if size is not None and not MIN_BURST_DATAGRAM_BYTES <= size <= MAX_BURST_DATAGRAM_BYTES:
+            text = f"give {MIN_BURST_DATAGRAM_BYTES} to {MAX_BURST_DATAGRAM_BYTES} bytes"
+            raise PlanError("datagram", size, text)
+
+    @property
+    def plan(self) -> Plan:
+        """The test that the endpoint prepares: one of UDP without sessions of payload."""
+        seconds = DIRECTION_S * len(self.direction.flows) + _MARGIN_S
+        settings = Settings(direction=self.direction, datagram_bytes=self.datagram_bytes)
+        return replace(
+            Plan(settings, Workload.UDP, duration_ns=round(seconds * SECOND_NS), interval_ns=SECOND_NS),
+            exclusive=self.turn.exclusive,
+            wait_ns=self.turn.wait_ns,
+        )
+
+
+async def measure_shape(
+    peer: FarEnd,
+    request: ShapeRequest,
+    on_burst: Callable[[Direction, int], None] = lambda _direction, _count: None,
+) -> ShapeResult:
+    """Return the limits of the requested directions; call `on_burst` with the number of bursts so far.
+
+    Raises PeerError if the far end cannot be reached, declines, or knows no bursts.
+    """
+    reason = why_unavailable(peer, Feature.PATH_MTU) if isinstance(peer, Peer) else None
+    if reason is not None:
+        raise PeerError(f"{peer}: {reason}")
+    async with connect(peer, request.binding) as (control, ends):
+        if ends.is_data_tunneled:
+            raise PeerError(f"{peer}: --via-ssh cannot carry datagrams; leave it out")
+        try:
+            with explained_errors(peer):
+                async with _open_exchange(control, peer, request) as exchange:
+                    await exchange.measure_round_trip()
+                    shapes = [
+                        await _Measurement(exchange, flow, request, on_burst).measure()
+                        for flow in request.direction.flows
+                    ]
+                    round_trip_s = exchange.round_trip_s
+                    rtt_ns = None if round_trip_s is None else round(round_trip_s * SECOND_NS)
+                    return ShapeResult(str(peer), control.ip_version, rtt_ns, tuple(shapes))
+        except ConnectionClosed as error:
+            raise PeerError(f"{peer} ended the conversation: {error}; {CHECK_HAS_UDP}") from error
+        except OSError as error:
+            raise PeerError(f"{peer}: {explain_os_error(error)}") from error
+        finally:
+            control.try_send(Stop(RunEnd(Reason.STOPPED, "")))
+
+
+@asynccontextmanager
+async def _open_exchange(
+    control: ControlConnection, peer: FarEnd, request: ShapeRequest
+) -> AsyncGenerator[BurstExchange]:
+    """Start the test at the endpoint, and yield its session of bursts; raise PeerRefused if it ends the test."""
+    try:
+        async with asyncio.timeout(READY_DEADLINE_S):
+            secret = await prepare_path_session(control, peer, request.plan)
+            control.send(Start())
+            while not isinstance(message := await control.receive(), Begun):
+                if isinstance(message, Finish):
+                    raise PeerRefused(f"{peer} ended the measurement before it began: {message.end.detail}")
+            sock, session_secret = await open_probe_socket(control, secret, request.binding)
+    except TimeoutError as error:
+        raise PeerError(f"{peer} did not begin in {READY_DEADLINE_S:g} s; try again") from error
+    exchange = BurstExchange(str(peer), sock, session_secret)
+    main = asyncio.current_task()
+    ended: list[Exception] = []
+
+    async def listen() -> None:
+        """Take in the endpoint's samples; interrupt the measurement if the endpoint ends the test."""
+        try:
+            while not isinstance(message := await control.receive(), Finish):
+                pass
+            ended.append(PeerRefused(f"{peer} ended the measurement: {message.end.detail}"))
+        except Exception as error:  # noqa: BLE001 - raised in the main task
+            ended.append(error)
+        if main is not None:
+            main.cancel()
+
+    listening = asyncio.create_task(listen())
+    try:
+        yield exchange
+    except asyncio.CancelledError:
+        if ended and main is not None and main.uncancel() == 0:
+            raise ended[0] from None
+        raise
+    finally:
+        listening.cancel()
+        exchange.close()
+
+
+class _Measurement:
+    """The bursts of one direction."""
+
+    def __init__(
+        self,
+        exchange: BurstExchange,
+        direction: Direction,
+        request: ShapeRequest,
+        on_burst: Callable[[Direction, int], None],
+    ) -> None:
+        self._exchange, self._direction, self._on_burst = exchange, direction, on_burst
+        size = request.datagram_bytes or min(MAX_BURST_DATAGRAM_BYTES, exchange.socket.largest_datagram)
+        self._datagram_bytes = size
+        self._frame_bytes = size + exchange.socket.header_bytes + FRAME_HEADER_BYTES
+        self._search = BurstSearch(size, self._frame_bytes, request.bursts)
+
+    async def measure(self) -> DirectionShape:
+        """Send bursts until there are enough, or until the time is up."""
+        search, loop = self._search, asyncio.get_running_loop()
+        until_s = loop.time() + DIRECTION_S
+        while (step := search.next_step()) is not None and loop.time() + step.pause_s < until_s:
+            await asyncio.sleep(step.pause_s)
+            burst = await self._exchange.send(
+                self._direction, step.head, step.tail, self._datagram_bytes, step.tail_bit_s
+            )
+            reading = read_burst(burst)
+            _log.debug("%s %s: %d of %d, %s", self._direction, step, len(burst.places), burst.count, reading)
+            search.note(burst, reading)
+            self._on_burst(self._direction, len(search.readings))
+        return judge_direction(
+            self._direction,
+            search.readings,
+            datagram_bytes=self._datagram_bytes,
+            frame_bytes=self._frame_bytes,
+            pause_ns=round(search.pause_s * SECOND_NS),
+            is_settled=search.is_settled,
+        )

@@ -1,0 +1,109 @@
+"""Files of a user on a disk without room: the sentence says so, and nothing half made stays."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..command_line import RATE_LIMIT, carry_out
+
+# A run log that was saved while there was room; the commands find none.
+FILLED = """
+set -e
+mount -t tmpfs -o size=400k none "$1"
+cp -r "$2"/. "$1"
+cat /dev/zero > "$1/fill" 2> "$1/../why" || grep -q "No space" "$1/../why"
+shift 2
+exec "$@"
+"""
+pytestmark = pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare mounts a small file system")
+
+
+def on_full_disk(linkgauge: Any, folder: Path, saved: Path, *words: str) -> tuple[int, str, list[str]]:
+    """Carry a command out with its folders on a full disk; return its status, its errors and the files there."""
+    disk = folder / "disk"
+    disk.mkdir()
+    own = {f"LINKGAUGE_{name}_DIR": str(disk / name.lower()) for name in ("DATA", "CONFIG", "CACHE")}
+    script = '"$@"; status=$?; find "$DISK" -type f -printf "%P\\n"; exit $status'
+    command = (sys.executable, "-P", "-m", "linkgauge", *(word.replace("DISK", str(disk)) for word in words))
+    done = subprocess.run(
+        [
+            "/usr/bin/env",
+            "unshare",
+            "-rm",
+            "sh",
+            "-c",
+            FILLED,
+            "sh",
+            str(disk),
+            str(saved),
+            "sh",
+            "-c",
+            script,
+            "sh",
+            *command,
+        ],
+        capture_output=True,
+        text=True,
+        env=linkgauge.environment | own | {"DISK": str(disk)},
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stderr, sorted(done.stdout.splitlines()[-8:])
+
+
+@pytest.mark.parametrize("words", [("--key-file", "DISK/keys"), ()], ids=["named", "own"])
+def test_a_key_that_cannot_be_saved_leaves_no_file(linkgauge: Any, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """An endpoint would refuse an empty one."""
+    saved = tmp_path / "saved"
+    (saved / "config").mkdir(parents=True)
+    status, said, files = on_full_disk(linkgauge, tmp_path, saved, "endpoint", "key", "add", "laptop", *words)
+    assert status == 2
+    assert "cannot be changed: no space left on device" in said
+    assert files == ["fill"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "last", "--html", "DISK/page.html"),
+        *(
+            pytest.param(words, marks=pytest.mark.every)
+            for words in (
+                ("list",),
+                ("show", "last"),
+                ("label", "last", "x"),
+                ("export", "last", "--csv", "DISK/r"),
+            )
+        ),
+    ],
+    ids=lambda words: words[0],
+)
+def test_saved_runs_on_a_full_disk_name_it_and_nothing_half_made_stays(
+    linkgauge: Any, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """SQLite needs room to read as well, and calls the lack a failure of the disk."""
+    saved = tmp_path / "saved"
+    own = {"LINKGAUGE_DATA_DIR": str(saved / "data")}
+    (saved / "data").mkdir(parents=True)
+    made = carry_out(["run", "loopback", "--seconds", "1", *RATE_LIMIT], linkgauge.environment | own)
+    assert made.status == 0, made
+    status, said, files = on_full_disk(linkgauge, tmp_path, saved, "runs", *words)
+    assert status == 3, said
+    assert "the disk is full; free space on it" in said
+    assert "disk failed" not in said
+    assert not [name for name in files if "page" in name or name == "r"]
+
+
+def test_an_endpoint_whose_new_key_has_no_room_says_so(linkgauge: Any, tmp_path: Path) -> None:
+    """Its key would be in no file: nobody could use it."""
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    status, said, files = on_full_disk(linkgauge, tmp_path, saved, "endpoint", "--port", "0")
+    assert status == 3, said
+    assert "the new key cannot be saved: no space left on device" in said
+    assert not [name for name in files if name.endswith(".key")]
