@@ -172,8 +172,8 @@ class SegmentCounts:
         half.span_ns += sample.interval_ns
         half.again += again
         half.segments += round(part.bytes / (part.mss_bytes or _USUAL_MSS)) + again
-        if part.rtt_us is not None:
-            self._rtts[part.session][sample.index] = part.rtt_us * 1_000
+        if part.min_rtt_us is not None:  # others have the flow's own queue and recovery in them
+            self._rtts[part.session][sample.index] = part.min_rtt_us * 1_000
 
     def flows(self) -> list[FlowCounts]:
         """Return the flows, with a round for each half."""

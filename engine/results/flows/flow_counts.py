@@ -20,7 +20,7 @@ class FlowRound:
     """One round of a flow: a delay for each sweep, and the second datagrams of some sweeps.
 
     `pairs` are the sweeps of which both datagrams came, `reordered` those of which the second one came first.
-    `unread` found no room at the receiving host. A flow of TCP has RTTs in place of delays, the number of its
+    `unread` found no room at the receiving host. A flow of TCP has least RTTs in place of delays, the number of its
     `segments` with those that were sent again, and its `payload` in bytes with the nanoseconds that it took.
     """
 

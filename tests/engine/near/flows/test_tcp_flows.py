@@ -33,7 +33,7 @@ def sampled(end: End, elapsed_ns: int, *sessions: SessionSample) -> Sampled:
 def test_the_senders_samples_count_in_the_half_that_they_belong_to() -> None:
     """Those of the other end, or of the other direction, do not."""
     counts = SegmentCounts(Direction.OUT, 20_000, 2, SECOND_NS)
-    part = SessionSample(Direction.OUT, 2, 10_000, retransmits=3, rtt_us=40, mss_bytes=1_000)
+    part = SessionSample(Direction.OUT, 2, 10_000, retransmits=3, min_rtt_us=40, mss_bytes=1_000)
     counts.feed(sampled(End.NEAR, SECOND_NS, part))
     counts.feed(sampled(End.NEAR, 2 * SECOND_NS, part))
     counts.feed(sampled(End.FAR, SECOND_NS, part))
