@@ -30,7 +30,7 @@ _LOOPBACK: Final = "loopback"
 _TUNNELS: Final[dict[str, Tunnel]] = {"vxlan": "vxlan", "wireguard": "wireguard", "gre": "gre"}
 _USUAL_MTU: Final = 1_500
 _FAR_UNKNOWN: Final = (
-    "the remote interface is unknown, because iperf3 does not describe its host: the local one decides; "
+    "the remote interface is unknown, because its program does not describe the host: the local one decides; "
     "if the remote one is slower, give --line-rate"
 )
 # An interface of Linux does not show whether it belongs to the machines and networks of the other documents.

@@ -68,7 +68,7 @@ class Started:
 
     @property
     def unseen_end(self) -> End | None:
-        """The end that sends no samples, an iperf3 or another program; None if both ends are linkgauge's."""
+        """The end that sends no samples: iperf3, a browser or another program; None if both are linkgauge's."""
         if self.far.is_unseen:
             return End.FAR
         return End.NEAR if self.near.is_unseen else None
@@ -76,6 +76,8 @@ class Started:
     @property
     def dialect(self) -> Dialect:
         """The protocol of the two ends."""
+        if self.far.is_browser:
+            return Dialect.BROWSER
         if self.observed is not None:
             return Dialect.OBSERVED
         return Dialect.LINKGAUGE if self.unseen_end is None else Dialect.IPERF3
@@ -224,6 +226,7 @@ class WarningText(StrEnum):
     OTHER_TESTS = "{kind} on this endpoint: {facts}"
     OTHER_TRAFFIC = "other traffic on {nic}: {facts}"
     END_UNCONFIRMED = "the remote host did not confirm the end of the test; its last samples may be missing"
+    PAGE_HIDDEN = "the page was in the background for a time; browsers slow such pages down, sending above all"
     IPERF3_RESULTS_MISSING = (
         "the iperf3 server sent no results ({reason}): what it received is unknown, and the rate of out is that "
         "which the local kernel had acknowledged"

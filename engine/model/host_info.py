@@ -11,6 +11,7 @@ _MAX_MTU_BYTES: Final = 1 << 32  # the kernel has 32 bits for it
 _MAX_BIT_S: Final = 10**15  # a thousand times the rate of the fastest interfaces
 _MAX_NAME: Final = 256
 IPERF3_SOFTWARE: Final = "iperf3"
+BROWSER_SOFTWARE: Final = "browser"
 _READS_OTHERS: Final = " (others)"
 _READS_WAITS: Final = " (waits)"
 _READS_BUFFERS: Final = " (buffers)"
@@ -153,9 +154,14 @@ class HostInfo:
         return self.software.partition(" ")[0] == IPERF3_SOFTWARE
 
     @property
+    def is_browser(self) -> bool:
+        """Whether this end is the page of a browser, which knows neither its host nor its sockets."""
+        return self.software.partition(" ")[0] == BROWSER_SOFTWARE
+
+    @property
     def is_unseen(self) -> bool:
         """Whether nothing is known of this end but what the other one sees: an iperf3, or any other program."""
-        return self.is_iperf3 or not self.software
+        return self.is_iperf3 or self.is_browser or not self.software
 
     @property
     def program(self) -> str:

@@ -18,6 +18,7 @@ DEFAULT_PORT: Final = 5820
 SSH_SCHEME: Final = "ssh://"
 IPERF3_SCHEME: Final = "iperf3://"
 IPERF3_PORT: Final = 5201
+BROWSER_SCHEME: Final = "browser://"
 _MAX_PORT_DIGITS: Final = 5
 _PEER_FORMS: Final = "give HOST, HOST:PORT, [IPv6]:PORT or loopback"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
@@ -112,7 +113,8 @@ class Peer:
 
     `access` is None until the key for this peer has been looked up. With `ssh`, the far end is started on that host
     and chooses its port itself. With `iperf3` the far end is an iperf3 server. `only_ip` limits a name to its
-    addresses of that IP version.
+    addresses of that IP version. With `is_browser` the far end is a page that has come to this host's endpoint from
+    there.
     """
 
     host: str
@@ -121,6 +123,7 @@ class Peer:
     ssh: SshSettings | None = None
     iperf3: Iperf3Settings | None = None
     only_ip: IpVersion | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    is_browser: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for an impossible address."""
@@ -130,10 +133,12 @@ class Peer:
         check_port(self.port)
 
     def __str__(self) -> str:
-        """Return `host:port`, with an IPv6 address in brackets, `ssh://…` or `iperf3://…`."""
+        """Return `host:port`, IPv6 in brackets, `ssh://…`, `iperf3://…` or `browser://host`."""
         if self.ssh is not None:
             return format_ssh_address(self.host, self.ssh)
         place = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        if self.is_browser:
+            return f"{BROWSER_SCHEME}{f'[{self.host}]' if ':' in self.host else self.host}"
         if self.iperf3 is None:
             return place
         user = f"{self.iperf3.user}@" if self.iperf3.user else ""
@@ -182,6 +187,8 @@ class Peer:
             return cls(host, ssh=ssh)
         if is_iperf3_address(text):
             return cls._parse_iperf3(text)
+        if text.strip().lower().startswith(BROWSER_SCHEME):
+            raise PlanError("peer", repr(text), "a browser starts its test itself: linkgauge endpoint --http")
         host, port = text.strip(), ""
         if host.startswith("["):
             host, bracket, rest = host[1:].partition("]")

@@ -57,10 +57,11 @@ _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAM
 
 
 class Dialect(StrEnum):
-    """The protocol between the two ends of a run: linkgauge's own, or iperf3's."""
+    """The protocol between the two ends: linkgauge's own, iperf3's, or WebSockets with a page of a browser."""
 
     LINKGAUGE = "linkgauge"
     IPERF3 = "iperf3"
+    BROWSER = "browser"
     OBSERVED = "observed"  # a connection of another program, whose protocol is its own
 
 

@@ -68,4 +68,6 @@ class EndText(StrEnum):
     NEAR_SILENT = "the client has not answered for {seconds:.0f} s"
     NEAR_NOT_READING = "the client does not read its samples"
     START_OVERDUE = "the client did not start the test in time"
+    PAGE_GONE = "the page was closed, or its connection was lost"
+    PAGE_SILENT = "the page has not answered for {seconds:.0f} s"
     STOP_OVERDUE = "the client did not stop the test at the end of its duration"

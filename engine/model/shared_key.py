@@ -20,6 +20,7 @@ Both ends derive a shared secret from the same key and transcript, and it never 
 key have an empty one.
 """
 
+import base64
 import hmac
 import re
 import secrets
@@ -42,6 +43,7 @@ FAR_ROLE: Final = b"far"
 _KEY: Final = re.compile(r"[!-~]+", re.ASCII)
 _NAME: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@-]{{0,{MAX_NAME_CHARACTERS - 1}}}", re.ASCII)
 _NEW_KEY_BYTES: Final = 24
+_LINK_BYTES: Final = 18  # 24 characters, which keep a QR code small
 _LENGTH: Final = struct.Struct(">I")
 
 
@@ -80,6 +82,11 @@ class SharedKey:
     def reveal(self) -> str:
         """Return the text, for the other end."""
         return self._text
+
+    def link_token(self) -> str:
+        """Return the token of the links that stand for this key: whoever has one cannot compute the key from it."""
+        digest = hmac.digest(self._secret, b"link of a browser", "sha256")
+        return base64.urlsafe_b64encode(digest[:_LINK_BYTES]).decode("ascii")
 
     def prove(self, role: bytes, context: "AuthContext") -> bytes:
         """Return the proof that its sender holds the key, valid for one role in one conversation."""

@@ -71,13 +71,15 @@ def no_expectation(_settings: Settings, _ip_version: int) -> Expectation:
 
 
 class WorkerSetup(NamedTuple):
-    """How the workers move payload if the plan names no mode, and the format of datagrams for iperf3.
+    """How the workers move payload if the plan names no mode, and what depends on the program of the far end.
 
-    Without a mode they copy.
+    Without a mode they copy. `iperf3` is the format of datagrams for it. With `is_browser` the sessions are
+    WebSockets of a page, and no worker hosts the probe.
     """
 
     mode: Mode | None
     iperf3: Iperf3Format | None = None
+    is_browser: bool = False
 
 
 class Run(ABC):
@@ -125,6 +127,7 @@ class Run(ABC):
             self._handle_worker_event,
             self._handle_worker_loss,
             iperf3=setup.iperf3,
+            is_browser=setup.is_browser,
         )
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)
@@ -387,15 +390,21 @@ R = TypeVar("R", bound=Run)
 @asynccontextmanager
 async def conduct(run: R) -> AsyncGenerator[R]:
     """Start the workers and the run, and yield it; on leaving the block, stop it and wait for its end."""
-    async with run.pool:
-        await run.prepare()
-        drive_task = asyncio.create_task(run.drive())
-        try:
-            yield run
-        except BaseException:
-            drive_task.cancel()
-            raise
-        finally:
-            run.stop(Reason.STOPPED, EndText.RUN_CLOSED.value)
-            await asyncio.wait([drive_task])
-        drive_task.result()
+    async with run.pool, driven(run):
+        yield run
+
+
+@asynccontextmanager
+async def driven(run: Run) -> AsyncGenerator[None]:
+    """Start a run whose workers have started; on leaving the block, stop it and wait for its end."""
+    await run.prepare()
+    drive_task = asyncio.create_task(run.drive())
+    try:
+        yield
+    except BaseException:
+        drive_task.cancel()
+        raise
+    finally:
+        run.stop(Reason.STOPPED, EndText.RUN_CLOSED.value)
+        await asyncio.wait([drive_task])
+    drive_task.result()

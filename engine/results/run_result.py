@@ -208,7 +208,7 @@ class FindingFigures:
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """A host; an iperf3 does not describe its own."""
+    """A host; an iperf3 and a browser do not describe their own."""
 
     hostname: str | None = figure()
     system: str | None = figure()
@@ -237,7 +237,7 @@ class SubjectFigures:
 
 
 def _host(host: HostInfo) -> HostFigures:
-    unknown = {"system": None, "cores": None} if host.is_iperf3 else {}
+    unknown = {"system": None, "cores": None} if host.is_unseen else {}
     return figures_of(HostFigures, host, **unknown)
 
 

@@ -14,7 +14,7 @@ from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.directions import Direction, End
 from ..model.errors import WorkerError
-from ..model.plan import MAX_WORKERS, PROBE_PACE_NS, PROBE_SESSIONS, Plan
+from ..model.plan import MAX_WORKERS, PROBE_PACE_NS, PROBE_SESSIONS, Dialect, Plan
 from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.probes.request_probe import PROBE_BYTES
@@ -71,6 +71,8 @@ class WorkerPool:
         on_lost: Callable[[str], None],
         max_workers: int = MAX_WORKERS,
         iperf3: Iperf3Format | None = None,
+        *,
+        is_browser: bool = False,
     ) -> None:
         """Make a pool without workers.
 
@@ -81,9 +83,10 @@ class WorkerPool:
             on_lost: Called with the reason when a worker ends unexpectedly.
             max_workers: The maximum number of workers.
             iperf3: The format of datagrams if the other end is iperf3.
+            is_browser: Whether the other end is a page. Then the owner of the pool measures the probe.
         """
         self._plan = plan
-        self._sessions = SessionConfig(end, plan.workload, plan.socket, iperf3)
+        self._sessions = SessionConfig(end, plan.workload, plan.socket, iperf3, is_browser)
         self._on_event = on_event
         self._on_lost = on_lost
         self._members: dict[int, _Member] = {}
@@ -106,7 +109,7 @@ class WorkerPool:
                 for flow in settings.direction.flows
                 for session in range(1, settings.sessions + 1)
             }
-            if self._plan.probe:
+            if self._plan.probe and self._sessions.dialect is not Dialect.BROWSER:
                 numbers.add(_PROBE_WORKER)
             await asyncio.gather(*(self._start(number) for number in sorted(numbers)))
         except BaseException:

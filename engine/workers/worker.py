@@ -169,7 +169,7 @@ class Worker:
             _pin_to({command.cores[self._number % len(command.cores)]})
         mode = sockets.supported_mode(command.mode)
         self._resources = WorkerResources(
-            payload=Payload(command.block_bytes, mode),
+            payload=Payload(command.block_bytes, mode, self._config.head_of(command.block_bytes)),
             buffer=allocate_buffer(max(RECEIVE_BYTES, command.block_bytes)),
             mode=mode,
             requests=Payload(command.request_bytes * command.burst),
@@ -312,7 +312,7 @@ class Worker:
         sockets.prepare(sock, spec.window_bytes, self._config.session_options)
         if isinstance(command, OpenSession):
             await session_handshake.connect(sock, spec, command.target, self._config.options)
-        else:
+        elif self._config.dialect is Dialect.LINKGAUGE:  # a page has read the answer to its request already
             await session_handshake.send_accepted(sock)
         return await session_handshake.negotiate_listener(sock, self._config, spec)
 

@@ -73,8 +73,17 @@ def _create_iperf3_receiver(sock: socket.socket, context: SessionContext, resour
     return Iperf3Receiver(sock, context, resources)
 
 
+def _create_websocket_sender(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
+    from .browser.websocket_sender import WebSocketSender
+
+    return WebSocketSender(sock, context, resources)
+
+
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver)
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver, dialect=Dialect.IPERF3)
+register_sessions(
+    Workload.STREAM, sender=_create_websocket_sender, receiver=StreamReceiver, dialect=Dialect.BROWSER
+)
 # Imported for the runs that need them: they are a tenth of a worker's modules.
 register_sessions(Workload.UDP, sender=_create_datagram_sender, receiver=_create_datagram_receiver)
 register_sessions(

@@ -67,14 +67,17 @@ class Payload:
 
     `pieces` add up to the `block`, for one gathering write. `fd` is a file with the same bytes in sendfile mode,
     and -1 in the others. A compressor with a history shorter than a piece cannot compress them. A piece is all that
-    it takes before a session reads `block` or `fd`: a worker without one has no use for them.
+    it takes before a session reads `block` or `fd`: a worker without one has no use for them. The block begins with
+    `head`, if the other end expects one.
     """
 
-    def __init__(self, size_bytes: int, mode: Mode = Mode.COPY) -> None:
+    def __init__(self, size_bytes: int, mode: Mode = Mode.COPY, head: bytes = b"") -> None:
         self.size_bytes = size_bytes
         whole, rest = divmod(size_bytes, PIECE_BYTES)
         piece = os.urandom(min(size_bytes, PIECE_BYTES))
         self.pieces = [piece] * whole + ([piece[:rest]] if rest else [])
+        if head:
+            self.pieces[0] = head + self.pieces[0][len(head) :]
         self._mode = mode
         self._block: bytes | None = None
         self._fd: int | None = None

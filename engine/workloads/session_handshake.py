@@ -7,6 +7,7 @@ For `crr` both ends then agree on a listener (crr_handshake.py).
 import asyncio
 import errno
 import socket
+import struct
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -27,6 +28,8 @@ from .session import Session, SessionContext, WorkerResources
 CrrEndpoint = socket.socket | tuple[Any, ...] | None
 
 _ONE_SEGMENT_BYTES: Final = 500
+_WHOLE_BINARY: Final = 0x82  # FIN and opcode 2 (RFC 6455, 5.2)
+_LONG_MESSAGE_BYTES: Final = 4 + (1 << 16)  # a browser does not accept a length in more bytes than it needs
 NOT_ACCEPTED: Final = (
     "the remote host did not accept the data connection; its log may say why, and all connections of a test must "
     "reach the same endpoint"
@@ -46,17 +49,31 @@ class Iperf3Format:
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """The part of a plan that is common to all sessions of a worker. With `iperf3` the other end is iperf3."""
+    """The part of a plan that is common to all sessions of a worker.
+
+    With `iperf3` the other end is iperf3, and with `is_browser` the page of a browser.
+    """
 
     end: End
     workload: Workload
     options: SocketOptions
     iperf3: Iperf3Format | None = None
+    is_browser: bool = False
 
     @property
     def dialect(self) -> Dialect:
         """The protocol of the two ends."""
+        if self.is_browser:
+            return Dialect.BROWSER
         return Dialect.LINKGAUGE if self.iperf3 is None else Dialect.IPERF3
+
+    def head_of(self, block_bytes: int) -> bytes:
+        """Return the bytes at the beginning of each block: for a page, the head of a binary message (RFC 6455)."""
+        if self.dialect is not Dialect.BROWSER:
+            return b""
+        if block_bytes < _LONG_MESSAGE_BYTES:
+            return struct.pack(">BBH", _WHOLE_BINARY, 126, block_bytes - 4)
+        return struct.pack(">BBQ", _WHOLE_BINARY, 127, block_bytes - 10)
 
     def is_sender(self, direction: Direction) -> bool:
         """Return whether this end sends the payload of a single direction."""

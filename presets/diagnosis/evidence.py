@@ -12,7 +12,7 @@ from ...engine.model.counters.samples import CoreTimes, NicCounts
 from ...engine.model.directions import Direction, End
 from ...engine.model.events import ObservedSocket
 from ...engine.model.host_info import NicInfo, TcpSysctls
-from ...engine.model.plan import Mode, ResponsivenessTest
+from ...engine.model.plan import Dialect, Mode, ResponsivenessTest
 from ...engine.model.workload import Workload
 from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.responsiveness.result import Responsiveness
@@ -314,7 +314,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     rate of all flows together. `beyond_bit_s` is the capacity of the nominal link's wire if the run was faster,
     else None. `workers` is the plan's number of worker processes, `near_cores` and `far_cores` are its cores for
     them; None if the ends choose. `has_ended` is set for a run that is over: its findings are in the past tense.
-    `unseen_end` is the end with an iperf3 or another program, whose host is unknown. `test` is how the run
+    `unseen_end` is the end with an iperf3, a browser or another program: its host is unknown. `test` is how the run
     measures latency under load, and `responsiveness` its results so far, over all loads. `others` are the other
     tests of the endpoint, if it reports them. `observed` is the connection of another program that this is about:
     linkgauge made neither end. `other_traffic` names other programs that exchange much through the near interface.
@@ -344,6 +344,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     far_cores: tuple[int, ...] | None = _period(lambda of: of.started.plan.far_cores)
     has_ended: bool = False
     unseen_end: End | None = _period(lambda of: of.started.unseen_end)
+    dialect: Dialect = _period(lambda of: of.started.dialect, Dialect.LINKGAUGE)
     test: ResponsivenessTest | None = _period(lambda of: of.started.plan.responsiveness)
     responsiveness: Responsiveness | None = _period(lambda of: of.responsiveness)
     others: OtherTestsSummary | None = _period(lambda of: of.sums.ends[End.FAR].others_summary)
@@ -416,7 +417,10 @@ def end_name(end: End) -> str:
 
 def describe_unseen(evidence: Evidence, end: End) -> str:
     """Return the words of a finding's evidence for an end whose host is not seen."""
-    return f"the {end.label} host is not seen{'' if evidence.is_observed else ' through iperf3'}"
+    if evidence.is_observed:
+        return f"the {end.label} host is not seen"
+    through = "a browser" if evidence.dialect is Dialect.BROWSER else "iperf3"
+    return f"the {end.label} host is not seen through {through}"
 
 
 def nic_name(end: EndEvidence) -> str:

@@ -7,10 +7,11 @@ import asyncio
 import base64
 import shutil
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 import pyte
@@ -69,8 +70,9 @@ class Page:
             self.requested.append(facts["request"]["url"])
         elif event == "Network.webSocketCreated":
             self.requested.append(facts["url"])
-            columns, rows = (int(part.partition("=")[2]) for part in facts["url"].partition("?")[2].split("&"))
-            self._screen.resize(rows, columns)
+            query = parse_qs(urlsplit(facts["url"]).query)
+            if "width" in query:  # the terminal of `linkgauge web`
+                self._screen.resize(int(query["height"][0]), int(query["width"][0]))
         elif event == "Network.webSocketFrameReceived" and facts["response"]["opcode"] == 2:
             # A private marker of two bytes, which pyte does not know, would be text.
             data = base64.b64decode(facts["response"]["payloadData"])
@@ -145,10 +147,18 @@ class Page:
 
 
 @asynccontextmanager
-async def open_page(folder: Path) -> AsyncGenerator[Page]:
-    """Start a Chromium with a profile in a folder of the test; yield its page."""
+async def open_page(
+    folder: Path, *, watches_network: bool = True, netns: Sequence[str] = ()
+) -> AsyncGenerator[Page]:
+    """Start a Chromium with a profile in a folder of the test; yield its page.
+
+    Args:
+        folder: The folder of the test.
+        watches_network: Whether it reports requests and each message of a WebSocket, as text.
+        netns: The words before the command, such as those of another network namespace.
+    """
     browser = subprocess.Popen(  # noqa: ASYNC220 - a start takes milliseconds
-        [PROGRAM or "", *_OPTIONS, f"--user-data-dir={folder / 'profile'}", "about:blank"],
+        [*netns, PROGRAM or "", *_OPTIONS, f"--user-data-dir={folder / 'profile'}", "about:blank"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -162,7 +172,7 @@ async def open_page(folder: Path) -> AsyncGenerator[Page]:
             async with client.ws_connect(pages[0]["webSocketDebuggerUrl"], max_msg_size=1 << 28) as socket:
                 page = Page(socket)
                 reading = asyncio.create_task(page.read())
-                for domain in ("Page", "Network", "Runtime", "Log"):
+                for domain in ("Page", *(["Network"] if watches_network else []), "Runtime", "Log"):
                     await page.call(f"{domain}.enable")
                 try:
                     yield page

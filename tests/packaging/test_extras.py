@@ -19,6 +19,7 @@ COMMANDS = {
     "web": ("web",),
     "discover": ("discover",),
     "report": ("sweep", "loopback", "--report", "page.html"),
+    "http": ("endpoint", "--http", "0", "--bind", "127.0.0.1"),
     "metrics": ("endpoint", "--metrics", "9820"),
     "iperf3": ("endpoint", "--iperf3", "--iperf3-users", "users", "--iperf3-key", "key", "--bind", "127.0.0.1"),
 }
@@ -27,6 +28,7 @@ FEATURES = {
     "web": "linkgauge.tui.cli.web",
     "discover": "linkgauge.discovery",
     "report": "linkgauge.tui.report",
+    "http": "linkgauge.tui.endpoint.browser",
     "metrics": "linkgauge.metrics",
     "iperf3": "linkgauge.engine.iperf3",
 }

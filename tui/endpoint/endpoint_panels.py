@@ -37,6 +37,7 @@ _MARKS: Final = {
     "no_udp": "▲",
     "open": "▲",
     "not_reloaded": "▲",
+    "not_recorded": "▲",
     "draining": "◌",
 }
 

@@ -29,6 +29,8 @@ class EndpointInfo:
     can_reload: bool = False  # whether limits or a key can be read again from files
     is_loopback: bool = False  # whether only this host can connect
     iperf3: str | None = None  # where and for whom clients of iperf3 are served
+    page: str | None = None  # the link to the page for browsers
+    page_code: tuple[str, ...] = ()  # the same as lines of a QR code
 
 
 @dataclass(frozen=True, slots=True)

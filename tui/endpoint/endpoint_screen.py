@@ -174,4 +174,18 @@ def _invitation(info: EndpointInfo) -> Content:
         ("y", KEY),
         ("  copies this command", MUTED),
         (f"   ·   {info.hint}" if info.hint else "", MUTED),
+        *_page_invitation(info),
     )
+
+
+def _page_invitation(info: EndpointInfo) -> list[tuple[str, str]]:
+    """Return the link to the page for browsers and its QR code; nothing without the page."""
+    if info.page is None:
+        return []
+    code = "\n".join(info.page_code)
+    return [
+        ("\n\nOr with the browser of another device:\n\n", MUTED),
+        (numbers.sanitize(info.page), "bold $text-primary"),
+        ("\n\n", ""),
+        (code, "white on black"),
+    ]

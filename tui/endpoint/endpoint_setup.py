@@ -8,7 +8,7 @@ import json
 import os
 import socket
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from ...engine.control.tls import Certificate, format_fingerprint
 from ...engine.far.endpoint import Endpoint
 from ...engine.far.listener import get_inherited_listener, listen, reachable_hosts, spell_for_client
 from ...engine.far.status import LogEntry, LogSink
-from ...engine.model.errors import InvalidKeyError, InvalidLimitError, LinkgaugeError, TlsError, UsageError
+from ...engine.model.errors import InvalidKeyError, InvalidLimitError, TlsError, UsageError
 from ...engine.model.ip_address import check_zone, is_loopback_address
 from ...engine.model.limits import Limits
 from ...engine.model.peer import DEFAULT_PORT, Peer
@@ -29,6 +29,7 @@ from ...metrics.publication import Publication, PublishingPlan
 from ..session.credentials import key_from_environment
 from ..session.named_keys import default_key_file, read_named_keys
 from ..session.storage import cache_dir
+from .browser.browser_setup import BrowserConfig, BrowserSetup, prepare_browser
 from .endpoint_publication import check_announcement, publish_endpoint
 from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users, serve_iperf3
 
@@ -99,6 +100,7 @@ class EndpointConfig:
     metrics: PublishingPlan | None = None
     announce: str | None = None
     is_exclusive: bool = False
+    http: BrowserConfig | None = None
 
     @classmethod
     def from_json(cls, text: str) -> "EndpointConfig":
@@ -110,18 +112,20 @@ class EndpointConfig:
         tls: list[str] | None = values.pop("tls")
         iperf3: dict[str, Any] | None = values.pop("iperf3")
         metrics: dict[str, Any] | None = values.pop("metrics")
+        http: dict[str, Any] | None = values.pop("http")
         return cls(
             **values,
             tls=None if tls is None else (tls[0], tls[1]),
             limits=sources,
             iperf3=None if iperf3 is None else Iperf3Config.from_values(iperf3),
             metrics=None if metrics is None else PublishingPlan.from_values(metrics),
+            http=None if http is None else BrowserConfig.from_values(http),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSetup:
-    """The resources of an endpoint: listening socket, limits, keys and certificate, and those for iperf3.
+    """The resources of an endpoint: listening socket, limits, keys and certificate; those for iperf3 and browsers.
 
     Without keys the endpoint is open. `key_file` is the file that they come from.
     """
@@ -133,6 +137,7 @@ class EndpointSetup:
     key_file: Path | None = None
     certificate: Certificate | None = None
     iperf3: Iperf3Setup | None = None
+    browser: BrowserSetup | None = None
 
     @property
     def tls_option(self) -> str:
@@ -184,18 +189,20 @@ def prepare_endpoint(config: EndpointConfig, log: LogSink) -> EndpointSetup:
         check_announcement(config.announce, config.port, config.bind)
     key_file, keys = _find_keys(config)
     certificate = None if config.tls is None else Certificate.load(*map(Path, config.tls))
-    listener = get_inherited_listener(os.environ) or listen(config.bind, config.port)
-    try:
+    with ExitStack() as stack:
+        listener = stack.enter_context(get_inherited_listener(os.environ) or listen(config.bind, config.port))
         iperf3 = config.iperf3 and prepare_iperf3(config.iperf3, config.bind, is_open=config.is_open)
-    except LinkgaugeError:
-        listener.close()
-        raise
+        if iperf3 is not None:
+            stack.enter_context(iperf3.listener)
+        has_tls = certificate is not None
+        browser = config.http and prepare_browser(config.http, config.bind, is_open=config.is_open, has_tls=has_tls)
+        stack.pop_all()
     if config.is_open:
         text = "no key is required (--open): anybody who reaches this port can start tests with this host"
         log(LogEntry("open", text))
-        return EndpointSetup(listener, limits, certificate=certificate, iperf3=iperf3)
-    setup = EndpointSetup(listener, limits, keys, key_file=key_file, certificate=certificate, iperf3=iperf3)
-    if keys is not None or setup.is_loopback:
+        return EndpointSetup(listener, limits, certificate=certificate, iperf3=iperf3, browser=browser)
+    setup = EndpointSetup(listener, limits, keys, None, key_file, certificate, iperf3, browser)
+    if keys is not None or (setup.is_loopback and not (browser is not None and browser.asks_for_key)):
         return setup
     key = SharedKey.generate()
     return replace(setup, keys=[key], new_key=key)
@@ -242,10 +249,20 @@ async def open_endpoint(
     async with (
         endpoint,
         serve_iperf3(setup.iperf3, endpoint, gives_json=config.as_json),
+        _serve_browsers(setup.browser, endpoint),
         publish_endpoint(config.metrics, endpoint, log) as opened,
     ):
         publication = opened
         yield endpoint, None if opened is None else opened.url
+
+
+def _serve_browsers(setup: BrowserSetup | None, endpoint: Endpoint) -> AbstractAsyncContextManager[object]:
+    """Serve the page while the block lasts, unless `setup` is None."""
+    if setup is None:
+        return nullcontext()
+    from .browser.browser_service import open_service  # here: endpoints without it do not need aiohttp
+
+    return open_service(setup, endpoint)
 
 
 def reload(config: EndpointConfig, setup: EndpointSetup, endpoint: Endpoint, log: LogSink) -> None:

@@ -8,6 +8,7 @@ from ...engine.control.tls import format_fingerprint
 from ...engine.far.endpoint import Endpoint
 from ...engine.far.status import EndpointStatus
 from ...engine.model.shared_key import KEY_VARIABLE
+from .browser.link_code import code_lines
 from .endpoint_log import EndpointLog
 from .endpoint_rates import EndpointInfo
 from .endpoint_setup import EndpointConfig, EndpointSetup, drain, reload
@@ -71,6 +72,7 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
         access_policy = f"key required: {which} in {setup.key_file or KEY_VARIABLE}"
         hint = "it needs the key there: LINKGAUGE_KEY, --key-file or the keys file"
     peers = setup.find_peers()
+    page = None if setup.browser is None else setup.browser.links(setup.keys)[0]
     return EndpointInfo(
         hostname=socket.gethostname(),
         address=", ".join(peers),
@@ -81,4 +83,6 @@ def endpoint_info(config: EndpointConfig, setup: EndpointSetup) -> EndpointInfo:
         can_reload=any((config.limits.file, setup.key_file, config.tls, setup.iperf3 and setup.iperf3.users)),
         is_loopback=setup.is_loopback,
         iperf3=None if setup.iperf3 is None else f"port {setup.iperf3.port}, {setup.iperf3.access}",
+        page=page,
+        page_code=() if page is None else tuple(code_lines(page)),
     )

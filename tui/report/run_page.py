@@ -253,7 +253,7 @@ def _details(run: StoredRun) -> list[tuple[str, str]]:
     far = line.peer if started is None else _host_text(started.far)
     if started is not None:
         address = numbers.sanitize(started.peer)
-        far = f"{address}: {host_text(started.far)}" if started.far.is_iperf3 else f"{far}, as {address}"
+        far = f"{address}: {host_text(started.far)}" if started.far.is_unseen else f"{far}, as {address}"
     return [
         ("run", run.row.run_id),
         ("started", f"{line.when} UTC" if line.started_utc else ""),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ...engine.results.summary import Summary
 
 NOT_SEEN: Final = "not seen through iperf3"
+_NOT_SEEN_BY: Final = {Dialect.OBSERVED: "not seen", Dialect.BROWSER: "not seen through a browser"}
 _OBSERVED_COUNTS: Final = {Direction.OUT: "acknowledged", Direction.IN: "received"}
 _WHOLE: Final = "its CPU cores, interface, buffers and windows"
 
@@ -20,6 +21,8 @@ def host_text(host: HostInfo) -> str:
     """Return system and cores of a host: `Linux 6.12, 8 cores`; for an iperf3, that they are not seen."""
     if host.is_iperf3:
         return "iperf3, which tells nothing of its host"
+    if host.is_browser:
+        return "a browser, which tells nothing of its host"
     if host.is_unseen:
         return "another program, whose host is not seen"
     return f"{numbers.sanitize(host.system)}, {numbers.quantity(host.cores, 'core')}"
@@ -29,15 +32,14 @@ def unseen_text(end: End | None, dialect: Dialect = Dialect.IPERF3) -> str:
     """Return what is not seen of the end that is another program; empty if both ends are linkgauge's."""
     if end is None:
         return ""
-    not_seen = "not seen" if dialect is Dialect.OBSERVED else NOT_SEEN
-    return f"the {end.label} host is {not_seen}: {_WHOLE} are unknown"
+    return f"the {end.label} host is {_NOT_SEEN_BY.get(dialect, NOT_SEEN)}: {_WHOLE} are unknown"
 
 
 def source_texts(summary: "Summary") -> list[str]:
     """Return the source of a summary's figures for each direction; none if both ends are linkgauge's."""
     if summary.unseen_end is None:
         return []
-    if summary.dialect is Dialect.OBSERVED:
+    if summary.dialect in _NOT_SEEN_BY:
         return [
             f"{numbers.arrow(direction)} {_OBSERVED_COUNTS[direction]}, by the local kernel's count"
             for direction, _, _ in _counters(summary)

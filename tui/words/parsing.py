@@ -325,16 +325,28 @@ def _port(text: str, field: str, lowest: int, allowed: str) -> int:
 def metrics_address(text: str) -> tuple[str, int]:
     """Parse the address of a server for metrics: `ADDR:PORT`, `[IPv6]:PORT`, or `PORT` for this host alone."""
     allowed = "give ADDR:PORT, [IPv6]:PORT, or PORT for this host alone; port 0 takes a free one"
+    host, port = _place(text, "--metrics", allowed)
+    return LOOPBACK if host is None else host, port
+
+
+def http_address(text: str) -> tuple[str | None, int]:
+    """Parse the address of the page for browsers: `ADDR:PORT`, `[IPv6]:PORT`, or `PORT` at the endpoint's."""
+    allowed = "give ADDR:PORT, [IPv6]:PORT, or PORT for the endpoint's own address; port 0 takes a free one"
+    return _place(text, "--http", allowed)
+
+
+def _place(text: str, field: str, allowed: str) -> tuple[str | None, int]:
+    """Return an address to listen on, None without one, and the port."""
     host, colon, port = text.rpartition(":")
     if not colon:
-        host = LOOPBACK
-    elif host.startswith("[") and host.endswith("]"):
+        return None, _port(port, field, 0, allowed)
+    if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise PlanError("--metrics", repr(text), allowed)
+        raise PlanError(field, repr(text), allowed)
     if not host or not host.isprintable() or " " in host:
-        raise PlanError("--metrics", repr(text), allowed)
-    return host, _port(port, "--metrics", 0, allowed)
+        raise PlanError(field, repr(text), allowed)
+    return host, _port(port, field, 0, allowed)
 
 
 def cores(text: str) -> tuple[int, ...]:

@@ -52,7 +52,7 @@ from ..protocol.plans import omit_seconds, parameters_of
 from ..protocol.results import EndResults
 from ..protocol.users import make_token
 from .client import Iperf3Client, connect_client
-from .totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
+from .totals import NearCounts, build_totals, find_discrepancies
 
 _CLIENT_VERSION: Final = f"linkgauge {__version__}"
 FINISH_DEADLINE_S: Final = 5.0
@@ -359,7 +359,7 @@ class Iperf3Run(Run):
     def _handle_near_sample(self, sample: Sample) -> None:
         stamped = self._events.add_sample(sample)
         self._counts.add_sample(sample, is_warmup=stamped.warmup)
-        far_sample = sample_from_sender(sample)
+        far_sample = sample.for_unseen_receiver()
         if far_sample is not None and not self._failure:
             self._events.add_sample(far_sample)
 

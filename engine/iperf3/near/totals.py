@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ...model.counters.samples import Sample, SessionSample
+from ...model.counters.samples import Sample
 from ...model.directions import Direction, End
 from ...model.events import SessionTotal, Totals, WarningText
 from ...model.plan import SECOND_NS
@@ -122,18 +122,6 @@ class NearCounts:
     def _counts(self, direction: Direction, session: int, *, is_warmup: bool) -> _Counts:
         counts = self._sessions.setdefault((direction, session), _Session())
         return counts.omitted if is_warmup else counts.measured
-
-
-def sample_from_sender(sample: Sample) -> Sample | None:
-    """Return the far end's sample in place of one that a server does not send; None if nothing is sent to it."""
-    parts = tuple(
-        SessionSample(part.direction, part.session, part.bytes)
-        for part in sample.sessions
-        if part.direction is Direction.OUT
-    )
-    if not parts or sample.is_drain:
-        return None
-    return Sample(End.FAR, sample.index, sample.elapsed_ns, sample.interval_ns, parts, is_from_sender=True)
 
 
 def build_totals(

@@ -308,6 +308,17 @@ class Sample:
         """Return the bytes of all sessions of a single direction."""
         return sum(session.bytes for session in self.sessions if session.direction is flow)
 
+    def for_unseen_receiver(self) -> "Sample | None":
+        """Return a near end's acknowledged bytes as the sample of a far end that sends none; None without any."""
+        parts = tuple(
+            SessionSample(part.direction, part.session, part.bytes)
+            for part in self.sessions
+            if part.direction is Direction.OUT
+        )
+        if not parts or self.is_drain:
+            return None
+        return Sample(End.FAR, self.index, self.elapsed_ns, self.interval_ns, parts, is_from_sender=True)
+
 
 def combine(parts: Sequence[T]) -> T:
     """Return samples of neighbouring intervals, or parts of them, as one of the whole time.

@@ -147,3 +147,13 @@ def test_a_name_has_the_ip_version_that_it_is_limited_to() -> None:
     assert Peer("db-02").ip_version is None
     assert Peer("db-02").over_ip(6).ip_version == 6
     assert Peer("db-02").over_ip(6).over_ip(None).ip_version is None
+
+
+@pytest.mark.parametrize(
+    ("host", "text"), [("10.0.0.9", "browser://10.0.0.9"), ("fe80::1%eth0", "browser://[fe80::1%eth0]")]
+)
+def test_a_page_is_named_and_cannot_be_connected_to(host: str, text: str) -> None:
+    """It comes by itself: the error names the command that serves it."""
+    assert str(Peer(host, is_browser=True)) == text
+    with pytest.raises(PlanError, match="linkgauge endpoint --http"):
+        Peer.parse(text)

@@ -81,3 +81,13 @@ def test_a_new_key_is_usable_random_and_hidden() -> None:
     assert len({key.reveal() for key in keys}) == 20
     assert not any(key.reveal().startswith("-") or key.reveal() in repr(key) for key in keys)
     assert SharedKey.generate(lambda count: "n" * count).reveal() == "k" + "n" * 24
+
+
+def test_the_token_of_a_link_is_the_key_s_own_and_does_not_show_it() -> None:
+    """It is short enough for a QR code, and fits a path."""
+    tokens = {each.link_token() for each in (KEY, OTHER)}
+    assert len(tokens) == 2
+    for token in tokens:
+        assert len(token) == 24
+        assert token.replace("-", "").replace("_", "").isalnum()
+        assert KEY.reveal() not in token

@@ -6,6 +6,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -202,3 +203,11 @@ async def still(pilot: Any) -> None:
 def test_clients_and_what_they_carry(snap_compare: Any, terminal: None, size: tuple[int, int]) -> None:
     """Two clients with runs, and one without."""
     assert snap_compare(EndpointApp(ScriptedEndpoint(visited=True)), terminal_size=size, run_before=still)
+
+
+def test_without_clients_the_screen_has_the_link_to_the_page_and_its_code() -> None:
+    """The user's phone reads it from the screen."""
+    page = "http://192.0.2.7:8080/rJ2v/"
+    text = _invitation(replace(FACTS, page=page, page_code=("█▀█", "▄ ▄"))).plain
+    assert f"{page}\n\n█▀█\n▄ ▄" in text
+    assert "browser" not in _invitation(FACTS).plain

@@ -1,7 +1,11 @@
 """The words about an end that is an iperf3."""
 
+from dataclasses import replace
+
 import pytest
 from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.events import Started
+from linkgauge.engine.model.plan import Dialect
 from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import replay
@@ -57,3 +61,20 @@ def test_what_is_not_seen_is_named_once_and_only_for_an_iperf3() -> None:
     """Unknown values are no findings."""
     assert unseen_text(None) == ""
     assert unseen_text(End.FAR).startswith("the remote host is not seen through iperf3: ")
+
+
+def test_a_run_with_a_browser_has_words_of_its_own() -> None:
+    """Nothing in it is iperf3's."""
+    page = replace(HOST, hostname="10.0.0.9", software="browser Chrome 156 on Android")
+    first, *rest = iperf3_run(Direction.DUPLEX)
+    assert isinstance(first, Started)
+    summary = replay([replace(first, far=page), *rest]).summary()
+    assert (summary.unseen_end, summary.dialect) == (End.FAR, Dialect.BROWSER)
+    assert source_texts(summary) == [
+        "→ acknowledged, by the local kernel's count",
+        "← received, by the local kernel's count",
+    ]
+    assert unseen_text(summary.unseen_end, summary.dialect).startswith(
+        "the remote host is not seen through a browser: "
+    )
+    assert host_text(page) == "a browser, which tells nothing of its host"

@@ -61,6 +61,13 @@ class EndpointOptions:
         "Show clients, rates and the log on a screen.",
         brief="Show clients, rates and the log on a screen.",
     )
+    http: str | None = option(
+        _ENDPOINT,
+        "Serve a page that tests with browsers of other devices, at this port. Its link carries a key, except with "
+        "--open or on a loopback address.",
+        brief="Serve a page for tests with browsers.",
+        metavar="[ADDR:]PORT",
+    )
     announce: str | None = option(
         _ENDPOINT,
         "Announce it on this LAN by this name, with its port and whether it wants a key or TLS.",
@@ -84,6 +91,7 @@ class EndpointOptions:
         as_json: bool,
     ) -> "EndpointConfig":
         """Return the configuration; raise UsageError for options that exclude each other."""
+        from ...endpoint.browser.browser_setup import BrowserConfig
         from ...endpoint.endpoint_setup import EndpointConfig, check_access
 
         key_file, tls_cert, tls_key = (
@@ -92,6 +100,10 @@ class EndpointOptions:
         tls = check_access(self.bind, key_file, (tls_cert, tls_key), is_open=self.open_)
         if self.announce is not None:
             require_extra("--announce needs multicast DNS", "discover", "zeroconf")
+        http = None
+        if self.http is not None:
+            require_extra("--http needs a server and QR codes", "http", "aiohttp", "segno")
+            http = BrowserConfig(*parsing.http_address(self.http))
         return EndpointConfig(
             self.bind,
             parsing.listening_port(self.port),
@@ -106,6 +118,7 @@ class EndpointOptions:
             iperf3=iperf3,
             metrics=metrics,
             announce=self.announce,
+            http=http,
         )
 
 

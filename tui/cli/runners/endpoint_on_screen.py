@@ -30,6 +30,8 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog,
     async with open_endpoint(config, setup, log.append_entry) as (endpoint, metrics_url):
         served = ServedEndpoint(config, setup, endpoint, log)
         log.append_entry(LogEntry("listening", f"listening on {served.info.address}"))
+        if served.info.page is not None:
+            log.append_entry(LogEntry("listening", f"page for browsers: {served.info.page}"))
         if metrics_url is not None:
             log.append_entry(LogEntry("listening", f"metrics: {metrics_url}"))
         app = EndpointApp(served, preferences=preferences, save=partial(save_preferences, config_dir()))

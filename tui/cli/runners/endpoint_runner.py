@@ -27,6 +27,8 @@ from ....engine.host.shortage import told_in_one_line
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.limits import limit_rules
 from ....engine.model.peer import Peer
+from ...endpoint.browser.browser_setup import PLAIN_TEXT, BrowserSetup
+from ...endpoint.browser.link_code import code_lines
 from ...endpoint.endpoint_log import log_text
 from ...endpoint.endpoint_publication import announced_on_lan
 from ...endpoint.endpoint_setup import (
@@ -55,7 +57,9 @@ from ..service_log import Priority, ServiceLog
 from ..termination import handle_signals
 
 _PRIORITIES: Final = {
-    **dict.fromkeys(("not_accepted", "not_reloaded", "no_udp", "open", "left_out"), Priority.WARNING),
+    **dict.fromkeys(
+        ("not_accepted", "not_reloaded", "not_recorded", "no_udp", "open", "left_out"), Priority.WARNING
+    ),
     **dict.fromkeys(("dropped", "refused", "udp_dropped", "metrics"), Priority.NOTICE),
 }
 
@@ -174,10 +178,14 @@ def _announce(
             facts["iperf3"] = setup.iperf3.facts()
         if metrics_url is not None:
             facts["metrics"] = metrics_url
+        if setup.browser is not None:
+            facts["http"] = setup.browser.facts(_links(config, setup))
         key = {} if setup.new_key is None else {"key": setup.new_key.reveal()}
         emit_json_line({"listening": facts, **(key if key_file is None else {"key_file": str(key_file)})})
         return
     _print_address(setup, key_file, metrics_url)
+    if setup.browser is not None:
+        _print_page(config, setup, setup.browser)
 
 
 def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str | None) -> None:
@@ -197,6 +205,29 @@ def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str
         emit_line(f"New key, shown only once. On the other host:\n  {setup.near_command(peers[0])}")
     if "%" in peers[0]:
         emit_line(f"  {CLIENT_INTERFACE} is the other host's interface on this link: the address is link-local")
+
+
+def _links(config: EndpointConfig, setup: EndpointSetup) -> list[str]:
+    """Return the links to the page for browsers, with a key only if it may be printed; none without the page."""
+    browser = setup.browser
+    if browser is None:
+        return []
+    is_private = not browser.asks_for_key or _has_private_output(as_json=config.as_json)
+    return browser.links(setup.keys if is_private else None)
+
+
+def _print_page(config: EndpointConfig, setup: EndpointSetup, browser: BrowserSetup) -> None:
+    """Print the links to the page for browsers, and the best one as a QR code on a terminal."""
+    links = _links(config, setup)
+    if browser.asks_for_key and not _has_private_output(as_json=config.as_json):
+        emit_line(f"page for browsers: {links[0]}, behind a key; a start on a terminal shows its whole link")
+        return
+    emit_line(f"page for browsers: {', '.join(links)}")
+    if sys.stdout.isatty():
+        for line in code_lines(links[0]):
+            emit_line(line if "NO_COLOR" in os.environ else f"\x1b[97;40m{line}\x1b[0m")
+    if not browser.has_tls:
+        emit_line(PLAIN_TEXT)
 
 
 class _EndpointLog:

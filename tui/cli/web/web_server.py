@@ -18,10 +18,11 @@ from jinja2 import Environment, select_autoescape
 
 from ....engine.far.listener import listen
 from ....engine.host.event_loop import run
+from ...http.page_headers import PAGE_HEADERS
+from ...http.visitors import Visitors
 from ..output import emit_line, print_stderr
 from ..termination import handle_signals
 from .browser_session import BrowserSession
-from .visitors import Visitors
 from .web_access import WebAccess
 
 HOST: Final = "127.0.0.1"
@@ -35,14 +36,6 @@ _POLICY: Final = (
     "img-src 'self' data:; connect-src 'self' {websocket_url}; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'"
 )
-_HEADERS: Final = {
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 _log = logging.getLogger(__name__)
 
 
@@ -95,15 +88,15 @@ class WebServer:
         )
         if refusal is not None:
             _log.debug("refused a request: %s", refusal)
-            return web.Response(status=403, text=f"linkgauge: {refusal}\n", headers=_HEADERS)
+            return web.Response(status=403, text=f"linkgauge: {refusal}\n", headers=PAGE_HEADERS)
         self.visitors.trust(request)
         try:
             response = await handler(request)
         except web.HTTPException as error:
-            error.headers.update(_HEADERS)
+            error.headers.update(PAGE_HEADERS)
             raise
         if not response.prepared:
-            response.headers.update(_HEADERS)
+            response.headers.update(PAGE_HEADERS)
         return response
 
     async def _add_slash(self, request: web.Request) -> web.StreamResponse:

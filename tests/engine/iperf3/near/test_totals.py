@@ -1,7 +1,7 @@
 """The results of both ends of an iperf3 test, from samples and documents of either end."""
 
 import pytest
-from linkgauge.engine.iperf3.near.totals import NearCounts, build_totals, find_discrepancies, sample_from_sender
+from linkgauge.engine.iperf3.near.totals import NearCounts, build_totals, find_discrepancies
 from linkgauge.engine.iperf3.protocol.cookie_and_streams import list_streams
 from linkgauge.engine.iperf3.protocol.results import EndResults, StreamResult
 from linkgauge.engine.model.counters.samples import DatagramSample, Sample, SessionSample
@@ -122,9 +122,9 @@ def test_totals_that_contradict_this_end_are_reported() -> None:
 def test_the_far_sample_has_only_bytes_that_this_end_sent() -> None:
     """Nothing for the direction that this end receives, and nothing after the end."""
     sample = sample_of(SessionSample(OUT, 1, 10, rtt_us=5), SessionSample(IN, 1, 20))
-    far = sample_from_sender(sample)
+    far = sample.for_unseen_receiver()
     assert far is not None
     assert (far.end, far.is_from_sender, far.process_cpu_ns) == (End.FAR, True, None)
     assert far.sessions == (SessionSample(OUT, 1, 10),)
-    assert sample_from_sender(sample_of(SessionSample(IN, 1, 20))) is None
-    assert sample_from_sender(sample_of(SessionSample(OUT, 1, 10), is_drain=True)) is None
+    assert sample_of(SessionSample(IN, 1, 20)).for_unseen_receiver() is None
+    assert sample_of(SessionSample(OUT, 1, 10), is_drain=True).for_unseen_receiver() is None

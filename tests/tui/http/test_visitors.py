@@ -9,9 +9,9 @@ import pytest
 
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[web] is not installed")
 
-from linkgauge.tui.cli.web import visitors  # noqa: E402
+from linkgauge.tui.http import visitors  # noqa: E402
 
-from .test_web_server import serving  # noqa: E402
+from ..cli.web.test_web_server import serving  # noqa: E402
 
 DEADLINE_S = 20.0
 FORBIDDEN = b"GET /wrong-token/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"

@@ -1,0 +1,44 @@
+"""Sessions whose bytes this process moves, because only it has the keys of their TLS; the kernel counts them.
+
+A sender counts what the other end's kernel acknowledged, records of TLS included: 22 bytes in 16 KiB (RFC 8446,
+5.2). A receiver counts the payload that its owner has decrypted.
+"""
+
+import socket
+
+from ..metering.shared_counters import SharedCounters, slot_index
+from ..model.directions import Direction
+from ..workloads.session import ReceivingSession, SendingSession, SessionContext
+
+
+class MeteredSender(SendingSession):
+    """Counts what its owner sends."""
+
+    def _start_io(self) -> None:
+        """Do nothing: the owner sends."""
+
+
+class MeteredReceiver(ReceivingSession):
+    """Counts what its owner has received."""
+
+    def count(self, received_bytes: int) -> None:
+        """Count payload."""
+        if not self._closed:
+            self._words[self._bytes_at] += received_bytes
+
+    def _start_io(self) -> None:
+        """Do nothing: the owner receives."""
+
+
+MeteredSession = MeteredSender | MeteredReceiver
+
+
+def meter_socket(
+    sock: socket.socket, counters: SharedCounters, direction: Direction, session: int
+) -> MeteredSession:
+    """Return the session of a connection, which closes `sock`: a descriptor of its own. `out` is sent here."""
+    context = SessionContext(counters, slot_index(direction, session), 0, lambda _why: None)
+    kind = MeteredSender if direction is Direction.OUT else MeteredReceiver
+    metered = kind(sock, context)
+    metered.start()
+    return metered

@@ -1,0 +1,201 @@
+"""A run with a page of a browser as its far end. The page has opened the connections; this end measures all of it.
+
+A sample of the far end has the local kernel's counts (`Sample.is_from_sender`), as in a run against iperf3.
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..control.handshake import HandshakeResult
+from ..model.counters.samples import ProbeSample, Sample
+from ..model.directions import Direction, End
+from ..model.errors import RemoteProtocolError
+from ..model.events import WarningText
+from ..model.peer import Peer
+from ..model.plan import Mode, Plan, Settings
+from ..model.run_end import EndText, Reason, RunEnd
+from ..near.base_run import ExpectationFinder, Run, WorkerSetup, no_expectation
+from ..near.session_set import SessionKey, SessionSet
+from ..workers.ipc import AdoptSession, ConnectionLost, ConnectionOpened
+from ..workers.pool import WorkerPool
+from ..workloads.session import CLOSED_BY_PEER
+from ..workloads.session_handshake import SessionSpec
+from ..workloads.sockets import read_socket_info
+from .metered_session import MeteredSession, meter_socket
+from .page_messages import WAYS
+from .page_probe import PageProbe
+
+_REFRESH_S: Final = 0.05
+SILENCE_NS: Final = 5_000_000_000  # a phone that sleeps answers no ping
+
+
+@dataclass(slots=True)
+class PageLink:
+    """The way to a page: `send` its messages; `sock` is the socket that carries them.
+
+    `received_ns` is the time of the page's last message, which the owner of the link keeps up to date.
+    """
+
+    send: Callable[..., Awaitable[None]]
+    sock: socket.socket | None = None
+    received_ns: int = field(default_factory=time.monotonic_ns)
+
+
+class PageSessions(SessionSet):
+    """The connections that a page opens for a run."""
+
+    def __init__(self, pool: WorkerPool, settings: Settings) -> None:
+        super().__init__()
+        self._pool = pool
+        self._awaited: set[SessionKey] = set()
+        self._settings = settings
+
+    @property
+    def awaited(self) -> int:
+        """The number of connections that the page is about to open."""
+        return len(self._awaited)
+
+    async def open_all(self, ask: Callable[[], Awaitable[None]]) -> None:
+        """Have the page open all connections, and wait until workers have them; raise PeerUnreachable otherwise."""
+        flows, count = self._settings.direction.flows, self._settings.sessions
+        self._awaited = {(flow, session) for flow in flows for session in range(1, count + 1)}
+        self._generations = dict.fromkeys(self._awaited, 0)
+        self._waiting = set(self._awaited)
+        self._all_open = asyncio.get_running_loop().create_future()
+        try:
+            await ask()
+            await self._all_open
+        finally:
+            self._all_open = None
+            self._awaited.clear()
+
+    def claim(self, direction: Direction, session: int) -> None:
+        """Take the place of a connection; raise RemoteProtocolError if it is not awaited, or has come already."""
+        if (direction, session) not in self._awaited:
+            raise RemoteProtocolError("a page's connection that no test awaits")
+        self._awaited.discard((direction, session))
+
+    async def adopt(self, direction: Direction, session: int, fd: int) -> None:
+        """Have a worker take over the descriptor of a claimed connection; raise WorkerError if none can."""
+        await self._pool.send_command(AdoptSession(SessionSpec(direction, session, 0, None, "")), fd)
+
+
+class PageRun(Run):
+    """A run whose far end is a page: enter its `pool`, then `driven(run)`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        peer: Peer,
+        ends: HandshakeResult,
+        link: PageLink,
+        expectation_for: ExpectationFinder = no_expectation,
+        mode: Mode | None = None,
+    ) -> None:
+        """Make a run that has not begun.
+
+        Args:
+            plan: The run to carry out; `out` is what the page downloads.
+            peer: The page, named in events and errors.
+            ends: The descriptions of this host and of what the page tells.
+            link: The way to the page.
+            expectation_for: Returns the rates to expect under given settings.
+            mode: How this end moves payload if the plan names no mode; None copies.
+        """
+        setup = WorkerSetup(mode, is_browser=True)
+        super().__init__(plan, peer, ends, ends.ip_version or 4, expectation_for, setup)
+        self._link = link
+        self.sessions = PageSessions(self.pool, plan.settings)
+        self._sessions = self.sessions
+        self.probe = PageProbe(self.pool.counters, self._ping, link.sock)
+        self._was_hidden = False
+        self._metered: list[MeteredSession] = []
+        self.begun, self.over = asyncio.Event(), asyncio.Event()
+
+    def change_settings(self, settings: Settings) -> None:
+        """Leave everything as it is: a page's test keeps its settings."""
+
+    def note_hidden(self) -> None:
+        """Warn, once, that the page went into the background."""
+        if not self._was_hidden:
+            self._was_hidden = True
+            self._events.warn(WarningText.PAGE_HIDDEN.value)
+
+    def meter(self, direction: Direction, session: int, sock: socket.socket) -> MeteredSession:
+        """Return the session of a claimed connection whose bytes the caller moves, between `begun` and `over`.
+
+        The session closes `sock`, a descriptor of its own.
+        """
+        if not self._metered:
+            self._run_task(self._refresh_metered())
+        metered = meter_socket(sock, self.pool.counters, direction, session)
+        self._metered.append(metered)
+        info = read_socket_info(sock, End.NEAR, direction, session, Mode.COPY, None)
+        self._handle_worker_event(ConnectionOpened(info))
+        return metered
+
+    def lose(self, direction: Direction, session: int) -> None:
+        """Note that such a connection has ended."""
+        self._handle_worker_event(ConnectionLost(direction, session, 0, CLOSED_BY_PEER))
+
+    async def _refresh_metered(self) -> None:
+        while True:
+            await asyncio.sleep(_REFRESH_S)
+            for metered in self._metered:
+                metered.refresh()
+
+    async def _ping(self, number: int) -> None:
+        await self._link.send("ping", n=number)
+
+    async def _open(self) -> ProbeSample | None:
+        """Have the page open its connections, and measure the idle link."""
+        await self.sessions.open_all(self._ask_for_sessions)
+        self._run_task(self.probe.measure())
+        return await self._sampler.measure_idle()
+
+    async def _ask_for_sessions(self) -> None:
+        settings = self.plan.settings
+        flows: list[Any] = [WAYS[flow] for flow in settings.direction.flows]
+        await self._link.send("open", flows=flows, sessions=settings.sessions)
+
+    def release(self) -> None:
+        """End what the run has begun, also if it was never driven. Call it before its counters are closed."""
+        self.over.set()
+        for task in self._tasks:
+            task.cancel()
+        for metered in self._metered:
+            metered.close()
+
+    def _listen(self) -> None:
+        self.begun.set()
+        self._run_task(self._begin_at_page())
+
+    async def _begin_at_page(self) -> None:
+        await self._link.send("begin")
+
+    def _poll_far_end(self) -> int:
+        """Return the time of the page's last message: payload alone moves while its script sleeps."""
+        silent_ns = time.monotonic_ns() - self._link.received_ns
+        if silent_ns > SILENCE_NS:
+            self._lose(EndText.PAGE_SILENT.format(seconds=silent_ns / 1e9))
+        return self._link.received_ns
+
+    async def _finish(self, end: RunEnd) -> RunEnd:
+        """Take the last sample; the connections end with the workers."""
+        for metered in self._metered:
+            metered.refresh()
+        self._stop_sampling()
+        self.pool.stop_payload()
+        if end.reason is Reason.SESSION_LOST:
+            return RunEnd(Reason.PEER_LOST, EndText.PAGE_GONE.value)
+        return end
+
+    def _handle_near_sample(self, sample: Sample) -> None:
+        self._events.add_sample(sample)
+        stand_in = sample.for_unseen_receiver()
+        if stand_in is not None:
+            self._events.add_sample(stand_in)

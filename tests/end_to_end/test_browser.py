@@ -1,0 +1,172 @@
+"""An endpoint's page in a real Chromium without a window, over loopback and through links of a known rate."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("segno", reason="the extra linkgauge[http] is not installed")
+
+from .chromium import PROGRAM, Page, open_page
+
+pytestmark = [
+    pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed"),
+    pytest.mark.timeout(180),
+    pytest.mark.loop("uvloop"),
+]
+_WAIT_S = 60.0
+_CONTRASTS = Path(__file__).with_name("text_contrast.js").read_text(encoding="utf-8")
+_READY = "!document.getElementById('start').disabled"
+_STATE = "document.getElementById('state').textContent"
+
+
+@pytest.fixture
+def page_address(linkgauge: Any, tmp_path: Path) -> Iterator[str]:
+    """Give the address of the page of an endpoint on loopback, whose runs are saved in the test's folder."""
+    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(tmp_path / "data")}
+    endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", "--http", "0", env=environment)
+    try:
+        endpoint.stdout.readline()
+        found = re.fullmatch(r"page for browsers: (http://127\.0\.0\.1:\d+/)\n", endpoint.stdout.readline())
+        assert found is not None
+        yield found[1]
+    finally:
+        endpoint.send_signal(signal.SIGINT)
+        endpoint.wait(timeout=_WAIT_S)
+
+
+@asynccontextmanager
+async def opened(address: str, folder: Path, size: tuple[int, int] = (360, 740)) -> AsyncGenerator[Page]:
+    """Open the page at a size, and wait until it is ready."""
+    async with open_page(folder, watches_network=False) as page:
+        await page.resize(*size)
+        await page.open(address)
+        await until(page, _READY)
+        yield page
+
+
+async def until(page: Page, expression: str) -> None:
+    """Wait until an expression is true in the page: its script changes it."""
+    async with asyncio.timeout(_WAIT_S):
+        while not await page.evaluate(  # noqa: ASYNC110 - the state of another process
+            f"!!(document.getElementById('start') && ({expression}))"
+        ):
+            await asyncio.sleep(0.2)
+
+
+async def start(page: Page, direction: str, *, sessions: int = 2, seconds: int = 5) -> None:
+    """Choose, and press the button."""
+    await page.evaluate(
+        f"document.querySelector('input[value={direction}]').click();"
+        f"document.getElementById('sessions').value = '{sessions}';"
+        f"document.getElementById('seconds').value = '{seconds}';"
+        "document.getElementById('start').click()"
+    )
+
+
+async def take_picture(page: Page, name: str) -> None:
+    """Keep a picture if a folder for it is named."""
+    if folder := os.environ.get("LINKGAUGE_BROWSER_PICTURES"):
+        await page.take_picture(Path(folder, f"{name}.png"))
+
+
+async def test_a_test_in_both_directions_is_shown_and_saved(page_address: str, tmp_path: Path) -> None:
+    """At a phone's size: nothing is cut off, nothing fails, and the run is in the run log of this host."""
+    async with opened(page_address, tmp_path) as page:
+        await start(page, "both")
+        await until(page, f"{_STATE}.startsWith('Running')")
+        await take_picture(page, "live")
+        await until(page, f"{_STATE} === 'Finished.'")
+        text = await page.evaluate("document.getElementById('result').innerText")
+        await take_picture(page, "result")
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.problems == []
+    for part in ("↓ down", "↑ up", "grade", "idle latency", "Mb/s"):
+        assert part in text
+    run_id = re.search(r"run (\d{8}-\d{6}-\w+)", text)
+    assert run_id is not None
+
+
+async def test_keys_alone_start_and_stop_a_test(page_address: str, tmp_path: Path) -> None:
+    """Tab to the direction, an arrow to another one, Enter."""
+    async with opened(page_address, tmp_path, (1280, 800)) as page:
+        await page.evaluate("document.querySelector('input[value=down]').focus()")
+        for key, code in (("ArrowRight", 39),):
+            await page.call("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=code)
+            await page.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+        assert await page.evaluate("new FormData(document.getElementById('form')).get('direction')") == "up"
+        await page.evaluate("document.getElementById('start').focus()")
+        await page.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", windowsVirtualKeyCode=13, text="\r")
+        await page.call("Input.dispatchKeyEvent", type="keyUp", key="Enter", windowsVirtualKeyCode=13)
+        await until(page, f"{_STATE}.startsWith('Running')")
+        await page.evaluate("document.getElementById('start').click()")
+        await until(page, f"{_STATE} === 'Finished.'")
+        assert page.problems == []
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param("Opening", marks=pytest.mark.every("a page that goes")),
+        pytest.param("Warm-up", marks=pytest.mark.every("a page that goes")),
+        "Running,",
+    ],
+)
+async def test_a_page_that_is_reloaded_in_a_test_can_start_the_next_one(
+    page_address: str, tmp_path: Path, state: str
+) -> None:
+    """The first test ends with the page; its place is free again."""
+    async with opened(page_address, tmp_path) as page:
+        await start(page, "both", seconds=30)
+        await until(page, f"{_STATE}.startsWith('{state}')")
+        await page.open(page_address)
+        await until(page, _READY)
+        await start(page, "down")
+        await until(page, f"{_STATE} === 'Finished.'")
+        assert page.problems == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 740), (1280, 800)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.every("the page's looks")
+async def test_nothing_is_cut_off_in_either_look(
+    page_address: str, tmp_path: Path, width: int, height: int, scheme: str
+) -> None:
+    """And text stands out from its background by the least ratio of WCAG, 4.5."""
+    async with opened(page_address, tmp_path, (width, height)) as page:
+        await page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        await start(page, "both")
+        await until(page, f"{_STATE}.startsWith('Running, 3')")
+        await take_picture(page, f"live-{width}-{scheme}")
+        await until(page, f"{_STATE} === 'Finished.'")
+        await take_picture(page, f"result-{width}-{scheme}")
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        ratios = json.loads(await page.evaluate(_CONTRASTS))
+        assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+async def test_without_its_endpoint_the_page_says_so_and_comes_back(linkgauge: Any, tmp_path: Path) -> None:
+    """It goes on trying."""
+    endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", "--http", "0")
+    endpoint.stdout.readline()
+    address = endpoint.stdout.readline().split()[-1]
+    try:
+        async with opened(address, tmp_path) as page:
+            endpoint.send_signal(signal.SIGINT)
+            endpoint.wait(timeout=_WAIT_S)
+            await until(page, f"{_STATE}.includes('does not answer')")
+            port = address.split(":")[2].strip("/")
+            endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", "--http", port)
+            await until(page, _READY)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            endpoint.send_signal(signal.SIGINT)
+        endpoint.wait(timeout=_WAIT_S)

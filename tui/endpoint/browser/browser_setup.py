@@ -1,0 +1,76 @@
+"""The part of an endpoint that serves browsers: its configuration, its listening socket and its links."""
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....engine.far.listener import listen, reachable_hosts
+from ....engine.model.ip_address import is_loopback_address
+from ....engine.model.shared_key import SharedKey
+
+PLAIN_TEXT = (
+    "without TLS, others on the network can read the link and the results, and start tests with that link; "
+    "--tls-cert and --tls-key encrypt them"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserConfig:
+    """The address of the page, as the command line gives it; without a host it is that of the endpoint."""
+
+    host: str | None
+    port: int
+
+    @classmethod
+    def from_values(cls, values: dict[str, Any]) -> "BrowserConfig":
+        """Return the configuration from values of JSON."""
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSetup:
+    """The resources of the service: its listening socket. With `is_open` no link needs a key."""
+
+    listener: socket.socket
+    is_open: bool
+    has_tls: bool
+
+    @property
+    def asks_for_key(self) -> bool:
+        """Whether a link carries a key: not on loopback, where the endpoint asks for none either."""
+        return not (self.is_open or is_loopback_address(self.listener.getsockname()[0]))
+
+    def links(self, keys: Sequence[SharedKey] | None) -> list[str]:
+        """Return the links for other hosts, the best one first, with the first key if they carry one.
+
+        It may ask the resolver for this host's name, for up to a second.
+        """
+        port = self.listener.getsockname()[1]
+        path = f"{keys[0].link_token()}/" if self.asks_for_key and keys else ""
+        return [f"{self._scheme}://{_spell(host)}:{port}/{path}" for host in reachable_hosts(self.listener)]
+
+    @property
+    def _scheme(self) -> str:
+        return "https" if self.has_tls else "http"
+
+    def facts(self, links: Sequence[str]) -> dict[str, Any]:
+        """Return the address for programs."""
+        return {"port": self.listener.getsockname()[1], "asks_for_key": self.asks_for_key, "links": list(links)}
+
+
+def _spell(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def prepare_browser(config: BrowserConfig, bind: str | None, *, is_open: bool, has_tls: bool) -> BrowserSetup:
+    """Listen; raise EndpointError if that address cannot be used.
+
+    Args:
+        config: The configuration of the service.
+        bind: The endpoint's address to listen on; None for every address.
+        is_open: Whether the endpoint serves everybody.
+        has_tls: Whether the endpoint has a certificate.
+    """
+    listener = listen(config.host or bind, config.port, option="--http")
+    return BrowserSetup(listener, is_open, has_tls)

@@ -1,0 +1,114 @@
+"""A WebSocket that carries payload: aiohttp opens it, and then a worker process has its connection.
+
+With TLS its bytes stay in this process: only this process has the keys of the connection.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+from typing import Final
+
+from aiohttp import web
+from multidict import MultiMapping
+
+from ....engine.browser.metered_session import MeteredReceiver, MeteredSession
+from ....engine.browser.page_messages import DIRECTIONS
+from ....engine.browser.page_run import PageRun
+from ....engine.model.directions import Direction
+from ....engine.model.errors import LinkgaugeError, RemoteProtocolError
+
+_FLUSH_LOOKS: Final = 1_000
+_FLUSH_LOOK_S: Final = 0.005
+_MAX_NUMBER_DIGITS: Final = 3
+_MAX_MESSAGE_BYTES: Final = 1 << 20
+
+
+def read_place(query: MultiMapping[str]) -> tuple[Direction, int]:
+    """Return the direction and the session that a page names; raise RemoteProtocolError for anything else."""
+    flow, number = query.get("flow", ""), query.get("n", "")
+    is_number = number.isascii() and number.isdecimal() and len(number) <= _MAX_NUMBER_DIGITS
+    if flow not in DIRECTIONS or not is_number:
+        raise RemoteProtocolError("a page's connection without a place")
+    return DIRECTIONS[flow], int(number)
+
+
+class DataSocket:
+    """One such WebSocket, from its request to the worker."""
+
+    def __init__(self, request: web.Request, *, has_tls: bool) -> None:
+        self._request, self._has_tls = request, has_tls
+
+    async def pass_to(self, run: PageRun | None) -> web.StreamResponse:
+        """Open the WebSocket, and pass its connection to a run that awaits it; refuse it otherwise."""
+        try:
+            if run is None:
+                raise RemoteProtocolError("no test of this page awaits it")
+            direction, number = read_place(self._request.query)
+            run.sessions.claim(direction, number)
+        except LinkgaugeError as error:
+            return web.Response(status=403, text=f"linkgauge: {error}\n")
+        response = web.WebSocketResponse(compress=False, max_msg_size=_MAX_MESSAGE_BYTES)
+        await response.prepare(self._request)
+        if self._has_tls:
+            await self._move_here(run, response, direction, number)
+            return response
+        fd = await self._take_descriptor()
+        if fd is None:
+            run.lose(direction, number)
+        else:
+            await run.sessions.adopt(direction, number, fd)
+        return response
+
+    async def _take_descriptor(self) -> int | None:
+        """Return a descriptor of the connection, which aiohttp has given up; None if it has gone."""
+        transport = self._request.transport
+        fd = self._copy_descriptor()
+        if transport is None or fd is None:
+            return None
+        for _ in range(_FLUSH_LOOKS):  # the answer must be out before other bytes follow it
+            if not transport.get_write_buffer_size():  # type: ignore[attr-defined]
+                break
+            await asyncio.sleep(_FLUSH_LOOK_S)
+        transport.abort()  # of two descriptors, one stays: the connection does, too
+        return fd
+
+    def _copy_descriptor(self) -> int | None:
+        transport = self._request.transport
+        sock = None if transport is None else transport.get_extra_info("socket")
+        return None if sock is None else os.dup(sock.fileno())
+
+    async def _move_here(
+        self, run: PageRun, response: web.WebSocketResponse, direction: Direction, number: int
+    ) -> None:
+        """Move the payload of a connection with TLS until its run is over, or the page has closed it."""
+        fd = self._copy_descriptor()
+        if fd is None:
+            return
+        metered = run.meter(direction, number, socket.socket(fileno=fd))
+        moving = asyncio.create_task(self._move(run, response, metered))
+        over = asyncio.create_task(run.over.wait())
+        try:
+            await asyncio.wait({moving, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            moving.cancel()
+            over.cancel()
+            await asyncio.gather(moving, over, return_exceptions=True)
+            if not run.over.is_set():
+                run.lose(direction, number)
+            if self._request.transport is not None:
+                self._request.transport.abort()
+
+    @staticmethod
+    async def _move(run: PageRun, response: web.WebSocketResponse, metered: MeteredSession) -> None:
+        with contextlib.suppress(ConnectionError):
+            if isinstance(metered, MeteredReceiver):
+                async for message in response:
+                    metered.count(len(message.data))
+                    await asyncio.sleep(0)
+                return
+            await run.begun.wait()
+            block = os.urandom(run.plan.block_bytes)
+            while True:
+                await response.send_bytes(block)
+                await asyncio.sleep(0)  # to a fast reader, sending alone never gives way to other tasks
