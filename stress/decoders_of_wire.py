@@ -30,6 +30,14 @@ from linkgauge.engine.protocol.datagram_handshake import (
     DatagramHello,
     decode_handshake,
 )
+from linkgauge.engine.protocol.flow_datagrams import (
+    ArrivalQuery,
+    FlowArrivals,
+    FlowTrace,
+    RoundOrder,
+    RoundStatus,
+    decode_flow_datagram,
+)
 from linkgauge.engine.protocol.framing import FrameCodes, FrameReader, add_length_prefix, compress, decompress
 from linkgauge.engine.protocol.path_probe import PathDatagram, PathKind, decode_path_datagram
 from linkgauge.engine.protocol.payload_datagrams import DatagramKeys, Feedback
@@ -78,6 +86,13 @@ _SESSION_SECRET: Final = b"a session's secret"
 def _handshake_datagram(data: bytes) -> str:
     datagram = decode_handshake(data)
     if datagram is not None and datagram.pack() != data:
+        raise BrokenPromise(f"{datagram} is another one once it is sent on")
+    return "nothing" if datagram is None else type(datagram).__name__
+
+
+def _flow_datagram(data: bytes) -> str:
+    datagram = decode_flow_datagram(data, _SESSION_SECRET)
+    if datagram is not None and datagram.pack(_SESSION_SECRET) != data:
         raise BrokenPromise(f"{datagram} is another one once it is sent on")
     return "nothing" if datagram is None else type(datagram).__name__
 
@@ -246,6 +261,17 @@ WIRE_DECODERS: Final = (
             BurstSent(1, 540, 0, is_over=True).pack(_SESSION_SECRET),
             BurstQuery(1, 140).pack(_SESSION_SECRET),
             BurstArrivals(1, 3, 0, 1, ((7, 12_000), (9, 24_000))).pack(_SESSION_SECRET),
+        ),
+    ),
+    Decoder(
+        "flow datagrams",
+        _flow_datagram,
+        (
+            RoundOrder(1, 200, 256, 256_000, (1, 2, 512)).pack(_SESSION_SECRET),
+            RoundStatus(1, 3, is_over=True).pack(_SESSION_SECRET),
+            ArrivalQuery(1, 7, 250).pack(_SESSION_SECRET),
+            FlowArrivals(1, 7, 225, 1, 2, 3, 200, (5, 0, 7)).pack(_SESSION_SECRET),
+            FlowTrace(7, is_on=True).pack(_SESSION_SECRET),
         ),
     ),
     Decoder(

@@ -12,6 +12,10 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "observe", "presets", "tui
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
+    "engine/near/flows/flow_exchange": "whole tests: tests/engine/near/flows/test_flow_measurement.py, tests/end_to_end/test_flows.py",
+    "engine/near/flows/started_test": "whole tests: tests/engine/near/flows/test_flow_measurement.py",
+    "tui/cli/commands/paths/flows": "tests/end_to_end/test_flows.py",
+    "tui/cli/render/flow_report": "a printer of sentences and tables: tests/tui/cli/render/test_flow_sentences.py, tests/end_to_end/test_flows.py",
     "engine/results/sums/field_sums": "how sums of two times combine: tests/engine/results/test_run_totals.py and sums/test_sample_sum.py",
     "discovery/announcer": "on two real hosts: tests/discovery/test_finder.py",
     "engine/lab/kept_lab": "how labs are opened: tests/engine/lab/test_link_lab.py and test_link_keeper.py, tests/mesh/lab/test_mesh_lab.py",

@@ -23,7 +23,15 @@ from ..model.errors import (
     RemoteProtocolError,
     WorkerError,
 )
-from ..model.plan import FURTHER_PROBE_SESSIONS, PATH_PROBE_SESSION, PROBE_SESSION, SECOND_NS, Mode, Plan
+from ..model.plan import (
+    FLOW_SESSION,
+    FURTHER_PROBE_SESSIONS,
+    PATH_PROBE_SESSION,
+    PROBE_SESSION,
+    SECOND_NS,
+    Mode,
+    Plan,
+)
 from ..model.run_end import EndText, Reason, RunEnd
 from ..protocol.messages import (
     Begun,
@@ -48,6 +56,7 @@ from .clients.admission import ConnectBackLimit, Grant
 from .clients.turns import OtherTestsReader
 from .memory_estimate import SessionWindows, windows_of
 from .probes.burst_responder import BurstResponder
+from .probes.flow_responder import FlowResponder
 from .probes.path_responder import PathResponder
 from .probes.probe_responders import ProbeResponders
 
@@ -114,6 +123,7 @@ class FarRun(BaseFarRun):
         self._awaited = set[tuple[Direction, int]]()  # the sessions whose connections are about to come
         self._await_connections(windows_of(plan.settings))
         self._path_responder: PathResponder | BurstResponder | None = None
+        self._flows: FlowResponder | None = None
         self._probes = ProbeResponders(plan, limits, self._tickets)
 
     @property
@@ -163,6 +173,8 @@ class FarRun(BaseFarRun):
         self._probes.close()
         if self._path_responder is not None:
             self._path_responder.close()
+        if self._flows is not None:
+            self._flows.close()
 
     async def attach_connection(self, sock: socket.socket, hello: DataHello) -> None:
         """Pass an accepted data connection, or the UDP socket of a session, to the worker of its session.
@@ -175,6 +187,9 @@ class FarRun(BaseFarRun):
             await self._probes.attach(sock, hello)
             return
         has_datagrams = sock.type == socket.SOCK_DGRAM
+        if hello.session == FLOW_SESSION:
+            self._attach_flow(sock, hello)
+            return
         is_probe = hello.session == PROBE_SESSION
         if has_datagrams is not self.has_datagrams and not (is_probe and not has_datagrams):
             raise RemoteProtocolError("a data connection of another protocol than the test's")
@@ -214,6 +229,17 @@ class FarRun(BaseFarRun):
             self._path_responder = BurstResponder(sock.dup(), spec, self._limits, self._stop_for_limit)
         else:
             self._path_responder = PathResponder(sock.dup(), spec)
+
+    def _attach_flow(self, sock: socket.socket, hello: DataHello) -> None:
+        """Serve a flow of a test of many flows, which has started; raise RemoteProtocolError otherwise."""
+        if sock.type != socket.SOCK_DGRAM or not self.has_datagrams or not self.has_started or self._ending.done():
+            raise RemoteProtocolError("a flow of a test that has none, or is not running")
+        if self._flows is None:
+            secret, send = self._tickets.secret, self._control.try_send
+            self._flows = FlowResponder(
+                secret, self._limits, self._stop_for_limit, lambda trace: send(Traced(trace))
+            )
+        self._flows.attach(sock, hello)
 
     def _reserve_connection(self, hello: DataHello) -> None:
         """Reserve what a connection needs beyond the settings in force: it may arrive before their change does."""

@@ -18,11 +18,23 @@ _READS_BUFFERS: Final = " (buffers)"
 _READS_BUSY: Final = " (busy)"
 _READS_FLOODS: Final = " (floods)"
 _READS_PATHS: Final = " (paths)"
-READS: Final = _READS_PATHS + _READS_FLOODS + _READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS
+_READS_FLOWS: Final = " (flows)"
+READS: Final = (
+    _READS_FLOWS + _READS_PATHS + _READS_FLOODS + _READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS
+)
 """The end of this version's software name: the keys that it decodes. To versions without them they are errors.
 
 Those that know the waits alone look for them at the very end.
 """
+_MARKS: Final = (
+    _READS_WAITS,
+    _READS_OTHERS,
+    _READS_BUFFERS,
+    _READS_BUSY,
+    _READS_FLOODS,
+    _READS_PATHS,
+    _READS_FLOWS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +136,16 @@ class HostInfo:
     @property
     def reads_floods(self) -> bool:
         """Whether this end decodes `Settings.floods`, and its senders without a rate follow their receivers."""
-        return self.software.endswith(READS.removeprefix(_READS_PATHS))
+        return self.software.endswith(READS.removeprefix(_READS_FLOWS + _READS_PATHS))
 
     @property
     def reads_paths(self) -> bool:
         """Whether this end knows `Plan.path`, and traces the path to the other end on request."""
+        return self.software.endswith(READS.removeprefix(_READS_FLOWS))
+
+    @property
+    def reads_flows(self) -> bool:
+        """Whether this end serves a test of many flows."""
         return self.software.endswith(READS)
 
     @property
@@ -150,7 +167,7 @@ class HostInfo:
     def program(self) -> str:
         """The name and version of the software, for the user."""
         name = self.software
-        for mark in (_READS_WAITS, _READS_OTHERS, _READS_BUFFERS, _READS_BUSY, _READS_FLOODS, _READS_PATHS):
+        for mark in _MARKS:
             name = name.removesuffix(mark)
         return name
 

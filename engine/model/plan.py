@@ -19,11 +19,12 @@ SECOND_NS: Final = 1_000_000_000
 MIB: Final = 1_048_576
 MAX_SESSIONS: Final = 128
 PROBE_SESSION: Final = 0  # the probe's number, below those of the sessions that carry payload
+FLOW_SESSION: Final = 252  # a flow of a test of many flows, whose number is the generation
 PATH_PROBE_SESSION: Final = 253  # the probes of the path's hops, which both ends send
 HANDSHAKE_PROBE_SESSION: Final = 254  # the two probes of a responsiveness test, above those of the others
 DATAGRAM_PROBE_SESSION: Final = 255
 FURTHER_PROBE_SESSIONS: Final = (HANDSHAKE_PROBE_SESSION, DATAGRAM_PROBE_SESSION)
-PROBE_SESSIONS: Final = (PROBE_SESSION, PATH_PROBE_SESSION, *FURTHER_PROBE_SESSIONS)
+PROBE_SESSIONS: Final = (PROBE_SESSION, FLOW_SESSION, PATH_PROBE_SESSION, *FURTHER_PROBE_SESSIONS)
 PROBE_PACE_NS: Final = 10_000_000
 """The time from one request of the probe to the next, while each is answered sooner than that."""
 MIN_WINDOW_BYTES: Final = 2_048  # SOCK_MIN_RCVBUF and SOCK_MIN_SNDBUF of socket(7) are a little above it

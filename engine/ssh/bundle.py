@@ -21,6 +21,7 @@ _PACKAGES: Final = (
     "workloads",
     "path",
     "bursts",
+    "flows",
     "workers",
     "far",
     "ssh",

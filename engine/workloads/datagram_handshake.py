@@ -53,7 +53,7 @@ async def connect_datagrams(
     Raises:
         OSError: no answer, a refusal, or an address that cannot be used, with a remedy.
     """
-    sockets.bind_source(sock, options)
+    sockets.bind_source(sock, options, target.local_port)
     await sockets.connect(sock, target.address)
     await _Opening(sock, spec, target, answer_s, acceptance_s).complete()
 

@@ -86,6 +86,7 @@ def _make_program() -> AppGroup:
                 "lab": ".commands.lab:lab",
                 "mtu": ".commands.paths.mtu:mtu",
                 "shape": ".commands.paths.shape:shape",
+                "flows": ".commands.paths.flows:flows",
                 "ceiling": ".commands.ceiling:ceiling",
                 "web": ".web.web_command:web",
                 "discover": ".commands.discover:discover",

@@ -1,0 +1,1 @@
+"""Datagrams on many flows in turn, and the delay of each one that arrives, at either end."""
