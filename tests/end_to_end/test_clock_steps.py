@@ -76,7 +76,7 @@ def test_the_command_line_and_the_app_date_runs_and_log_lines_and_measure_nothin
         "endpoint_on_screen.py",
         "step_runner.py",
     }
-    dated |= {"iperf3_output.py", "credentials.py", "named_keys.py"}
+    dated |= {"iperf3_output.py", "credentials.py", "named_keys.py", "observed_records.py"}
     aged = {"pruning.py", "runs_delete.py", "runs_export.py"}
     # A watch is due at times of the day; what it measures, runs measure.
     due = {"watch_session.py", "followed_watch.py", "watch_runner.py", "watch_screen.py", "app.py"}
