@@ -135,6 +135,7 @@ def test_segments_below_the_mtu_are_reported(command: Callable[..., Any]) -> Non
         assert words in warning
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("kind", ["veth", pytest.param("bridge", marks=pytest.mark.every)])
 def test_without_a_speed_a_check_measures_says_why_and_how_to_give_one_and_exits_0(
     command: Callable[..., Any], kind: str

@@ -95,6 +95,7 @@ async def test_a_test_in_both_directions_is_shown_and_saved(page_address: str, t
     assert run_id is not None
 
 
+@pytest.mark.every
 async def test_keys_alone_start_and_stop_a_test(page_address: str, tmp_path: Path) -> None:
     """Tab to the direction, an arrow to another one, Enter."""
     async with opened(page_address, tmp_path, (1280, 800)) as page:
@@ -112,6 +113,7 @@ async def test_keys_alone_start_and_stop_a_test(page_address: str, tmp_path: Pat
         assert page.problems == []
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "state",
     [
@@ -153,6 +155,7 @@ async def test_nothing_is_cut_off_in_either_look(
         assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
 
 
+@pytest.mark.every
 async def test_without_its_endpoint_the_page_says_so_and_comes_back(linkgauge: Any, tmp_path: Path) -> None:
     """It goes on trying."""
     endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", "--http", "0")

@@ -314,6 +314,7 @@ def test_no_text_of_a_peer_gets_onto_screen_into_a_file_or_into_the_log(linkgaug
     assert "[bold red]=1+1|" in done.out
 
 
+@pytest.mark.every
 def test_bytes_that_were_never_acknowledged_are_not_counted_as_sent() -> None:
     """A receiver that reads nothing: what waits in this end's kernel was not carried by any link."""
     asyncio.run(asyncio.wait_for(_push_into_a_full_window(), DEADLINE_S))

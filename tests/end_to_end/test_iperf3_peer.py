@@ -110,6 +110,7 @@ def test_what_iperf3_cannot_do_is_a_wrong_command_line(
     assert "Traceback" not in result.err
 
 
+@pytest.mark.every
 def test_a_user_logs_in_with_password_and_public_key(linkgauge: Any, tmp_path: Path) -> None:
     """A wrong password is refused, with what to check."""
     openssl = shutil.which("openssl") or pytest.skip("needs openssl")

@@ -74,6 +74,7 @@ def test_other_traffic_is_named_by_process_and_peer(linkgauge: CommandLine, lab:
     assert warning.partition(": ")[2] in finding["evidence"]
 
 
+@pytest.mark.every
 def test_a_test_that_has_the_interface_for_itself_names_nobody(linkgauge: CommandLine, lab: Lab) -> None:
     """Nor does it name its own sessions, of which there are several."""
     warnings = _check(linkgauge, lab, "--sessions", "8", "--direction", "duplex")["warnings"]

@@ -191,6 +191,7 @@ async def run_code(code: str) -> tuple[int | None, str]:
     return process.returncode, output.decode()
 
 
+@pytest.mark.every
 async def test_the_process_imports_neither_dask_nor_the_app() -> None:
     """Each cell waits until the process has started."""
     unwanted = (

@@ -128,6 +128,7 @@ async def test_a_cell_of_a_host_that_is_not_open_fails_at_its_near_end() -> None
     assert not await await_hold(MESH, NEAR, "hold", 1.0)
 
 
+@pytest.mark.every
 async def test_a_cell_ends_when_it_is_overdue_its_process_is_killed_or_its_host_is_closed(key: SharedKey) -> None:
     """Each has its own code, and does not affect the next cell."""
     async with open_hosts(key, NEAR) as (port,):

@@ -71,6 +71,7 @@ def root(tmp_path: Path) -> DpkgRoot:
     return DpkgRoot(tmp_path / "root", version)
 
 
+@pytest.mark.every
 def test_it_is_installed_serves_and_is_purged_without_a_trace(
     package: Path, root: DpkgRoot, remote: Remote
 ) -> None:

@@ -190,6 +190,7 @@ async def test_one_that_waits_in_silence_loses_its_place(
         beside.stop()
 
 
+@pytest.mark.every
 async def test_a_probe_is_counted_and_not_logged() -> None:
     """A watch probes each of its peers once a minute: three lines each would bury those of tests."""
     log: list[str] = []

@@ -119,6 +119,7 @@ def test_a_user_without_rights_has_labs_where_users_may_have_namespaces() -> Non
     assert device.startswith("near0")
 
 
+@pytest.mark.every
 @pytest.mark.usefixtures("lab")
 def test_a_lab_is_gone_after_ctrl_c() -> None:
     """The terminal signals the command and the lab's process, and not the keeper."""

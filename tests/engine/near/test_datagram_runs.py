@@ -67,6 +67,7 @@ def at_work(events: list[Event], settings: Settings) -> dict[tuple[Direction, in
     return {key: value for key, value in sent.items() if key in arrived}
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in ALWAYS else pytest.mark.every) for name in CHANGES]
 )

@@ -38,6 +38,7 @@ def traces_of(events: list[Event]) -> dict[End, PathTrace]:
     return {event.trace.end: event.trace for event in events if isinstance(event, PathTraced)}
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("::1", marks=pytest.mark.every)])
 async def test_both_ends_trace_the_path_and_see_each_other_before_and_under_load(
     record: Callable[..., Any], host: str

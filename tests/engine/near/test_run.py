@@ -405,6 +405,7 @@ async def test_sessions_share_the_rate_of_their_direction_and_a_change_shares_it
     assert 0 < received * 8 < 2 * 1.5 * rate
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("workload", "rate", "sessions", "direction"),
     [

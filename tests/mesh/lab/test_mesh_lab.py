@@ -75,6 +75,7 @@ def test_hosts_reach_each_other_within_and_across_racks(
         assert own == lab.spec.address(here)
 
 
+@pytest.mark.every
 def test_a_hosts_queue_limits_what_it_sends_and_its_port_what_it_receives(lab: MeshLab) -> None:
     """100 and 50 Mb/s here, single packets, the frame's overhead counted."""
     for name in lab.workers:

@@ -218,6 +218,7 @@ async def test_a_proxy_command_is_a_way_to_a_host(sshd: Sshd) -> None:
     sshd.wait_until_gone()
 
 
+@pytest.mark.every
 async def test_a_master_connection_of_the_user_is_used_and_outlives_the_mesh(sshd: Sshd) -> None:
     """The settings would also make a master of a login, which would outlive it."""
     with tempfile.TemporaryDirectory() as folder:  # a short path: sockets have 108 bytes

@@ -84,6 +84,7 @@ async def test_the_footer_does_not_write_over_itself(world: Any, size: tuple[int
         assert size[1] < 12 or set(entries) <= WHOLE
 
 
+@pytest.mark.every
 @SIZES
 async def test_no_number_of_a_stored_run_is_cut(world: Any, history_log: Any, size: tuple[int, int]) -> None:
     """In the list and on the screen of a run."""

@@ -56,6 +56,7 @@ def test_a_preset_has_no_conflict(name: str) -> None:
     assert KeyMap({"preset": name}).names
 
 
+@pytest.mark.every
 async def test_the_user_s_keys_work_and_are_shown(world: Any, history_log: Any) -> None:
     """In the footer, the settings line, the help page and the palette; the old ones do nothing."""
     keys = {"preset": "vim", "toggle_run": ["r", "f5"], "reconnect": "R", "direction": "D"}

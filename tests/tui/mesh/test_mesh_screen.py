@@ -258,6 +258,7 @@ async def test_a_mesh_is_compared_with_the_last_one_of_its_hosts(tmp_path: Path)
                 assert ("slower now" in screen_text(pilot.app)) is (before is not None)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("key", ["h", "c"])
 async def test_the_html_report_is_the_mesh_and_other_exports_are_its_runs(tmp_path: Path, key: str) -> None:
     """A page of each run would not show the mesh."""

@@ -12,6 +12,7 @@ from linkgauge.tui.readings.live_readings import ChangeMark
 from linkgauge.tui.report.run_page import render_report
 
 
+@pytest.mark.every
 def test_labels_of_close_changes_do_not_cover_each_other() -> None:
     """Each is in the lowest free row, and one at the right edge stands on the left of its mark."""
     from linkgauge.tui.report.plots import (

@@ -93,6 +93,7 @@ async def test_a_silent_peer_is_reported_and_can_still_be_chosen(
 NEW_KEY = SharedKey.generate().reveal()
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "text",
     [NEW_KEY, f"LINKGAUGE_KEY={NEW_KEY}", pytest.param("0123456789abcdef" * 3, marks=pytest.mark.every)],

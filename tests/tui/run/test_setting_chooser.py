@@ -35,6 +35,7 @@ async def test_a_click_on_a_setting_opens_its_values_and_enter_takes_one(world: 
         assert isinstance(cockpit.app.screen, PresetPicker)
 
 
+@pytest.mark.every
 async def test_a_click_changes_the_running_test_and_says_why_it_cannot(world: Any) -> None:
     """The rate of datagrams has a list, too; an iperf3 server takes no changes."""
     async with world.cockpit((160, 40)) as cockpit:

@@ -227,6 +227,7 @@ async def test_every_size_can_be_shown(count: int) -> None:
         watch.end()
 
 
+@pytest.mark.every
 async def test_failures_and_used_up_data_are_said() -> None:
     """In the row and in the panel."""
     watch = ScriptedWatch(2)

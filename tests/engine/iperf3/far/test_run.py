@@ -348,6 +348,7 @@ async def test_a_client_that_has_miscounted_its_bytes_gets_more_of_them(monkeypa
         await client.close()
 
 
+@pytest.mark.every
 async def test_bytes_of_the_omitted_part_are_sent_again_after_it() -> None:
     """The counts begin anew then, at both ends."""
     async with serve() as scene:

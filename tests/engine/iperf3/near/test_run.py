@@ -265,6 +265,7 @@ async def test_a_query_touches_no_server() -> None:
     assert (ends.far.software, ends.far.nic, ends.far.cores) == ("iperf3", None, 0)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     ("rate", "sessions", "size"),
     [(None, 1, 131_072), (1_000_000_000, 1, 131_072), (64_000, 1, 800), (1_000_000, 8, 1_562), (1_000, 4, 64)],

@@ -30,6 +30,7 @@ async def read_exactly(sock: socket.socket, count: int) -> bytes:
     return data
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("mode", [Mode.COPY, Mode.SENDFILE])
 @pytest.mark.parametrize("block_bytes", [1_024, 65_535, 65_536, 262_144])
 @pytest.mark.parametrize("is_alone", [True, False], ids=["thread", "event loop"])

@@ -82,6 +82,7 @@ async def test_a_test_is_measured_shown_logged_and_saved(direction: str) -> None
     assert document["far"]["system"] is None
 
 
+@pytest.mark.every
 @pytest.mark.loop("uvloop")
 async def test_a_second_test_of_the_same_page_follows_the_first() -> None:
     """As the user presses the button again; one at a time."""
@@ -96,6 +97,7 @@ async def test_a_second_test_of_the_same_page_follows_the_first() -> None:
         assert endpoint.get_status().totals.runs == {"stopped": 2}
 
 
+@pytest.mark.every
 @pytest.mark.loop("uvloop")
 async def test_a_test_that_is_stopped_before_it_began_is_told_so() -> None:
     """The page waits for one answer to each start."""
@@ -109,6 +111,7 @@ async def test_a_test_that_is_stopped_before_it_began_is_told_so() -> None:
         assert (await page.read_until("refused", "result"))["type"] == "result"
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(
     "state",
     [
@@ -134,6 +137,7 @@ async def test_a_page_that_is_closed_in_any_state_leaves_nothing_behind(state: s
             assert (await page.read_until("result", "refused"))["type"] == "result"
 
 
+@pytest.mark.every
 @pytest.mark.loop("uvloop")
 async def test_a_page_that_falls_asleep_ends_its_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its payload may still move, as a worker thread's does, but its script answers nothing."""
@@ -197,6 +201,7 @@ async def test_limits_of_the_endpoint_hold_for_pages() -> None:
         assert answer.status == 403
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("preset", ["1gbe-1500", "auto", "no-such-preset"])
 @pytest.mark.loop("uvloop")
 async def test_the_verdict_is_by_the_preset_that_the_page_names(preset: str) -> None:
@@ -337,6 +342,7 @@ async def test_slow_and_huge_requests_do_not_disturb_a_test() -> None:
         assert endpoint.get_status().totals.clients == 1
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("direction", ["down", pytest.param("both", marks=pytest.mark.every("page over tls"))])
 @pytest.mark.loop("uvloop")
 async def test_over_tls_a_test_is_measured_as_without(direction: str, tmp_path: Path) -> None:

@@ -597,6 +597,7 @@ async def test_a_peer_that_is_down_from_its_first_test_is_told_of_once_and_when_
         validator("watch.schema.json").evolve(schema=NOTIFICATION).validate(line)
 
 
+@pytest.mark.every
 async def test_quiet_hours_hold_messages_back_and_trouble_that_lasts_is_told_again(
     tmp_path: Path, peer: Peer
 ) -> None:
