@@ -10,16 +10,13 @@ the place in it. All others have a code over all of their bytes. They go over th
 (datagram_handshake.py), so only to an address that has echoed its cookie.
 """
 
-import hmac
 import struct
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from typing import Final, Self
 
-from ..model.shared_key import constant_time_equal
-from .payload_datagrams import CONTROL_MAGIC, PAYLOAD_HEADER
-from .preamble import PROTOCOL_VERSION
-from .tokens import CODE_BYTES
+from .coded_datagrams import decode_coded, encode_coded
+from .payload_datagrams import PAYLOAD_HEADER
 
 MIN_BURST_DATAGRAM_BYTES: Final = 64
 MAX_BURST_DATAGRAM_BYTES: Final = 9_000
@@ -30,7 +27,7 @@ ARRIVALS_IN_DATAGRAM: Final = 140
 MAX_ARRIVAL_NS: Final = (1 << 32) - 1
 """The longest time after a burst's first arrival: what comes later is not counted."""
 _PLACE_BITS: Final = 16
-_HEAD: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBc")
+_USE: Final = b"burst"
 _REQUEST: Final = struct.Struct(">IIIIQ")
 _SENT: Final = struct.Struct(">III?")
 _QUERY: Final = struct.Struct(">II")
@@ -75,7 +72,7 @@ class BurstRequest:
 
     def pack(self, session_secret: bytes) -> bytes:
         """Return its bytes."""
-        return _pack(session_secret, b"B", _REQUEST.pack(*astuple(self)))
+        return encode_coded(session_secret, _USE, b"B", _REQUEST.pack(*astuple(self)))
 
     @classmethod
     def unpack(cls, body: bytes) -> Self | None:
@@ -94,7 +91,7 @@ class BurstSent:
 
     def pack(self, session_secret: bytes) -> bytes:
         """Return its bytes."""
-        return _pack(session_secret, b"S", _SENT.pack(*astuple(self)))
+        return encode_coded(session_secret, _USE, b"S", _SENT.pack(*astuple(self)))
 
     @classmethod
     def unpack(cls, body: bytes) -> Self | None:
@@ -111,7 +108,7 @@ class BurstQuery:
 
     def pack(self, session_secret: bytes) -> bytes:
         """Return its bytes."""
-        return _pack(session_secret, b"Q", _QUERY.pack(*astuple(self)))
+        return encode_coded(session_secret, _USE, b"Q", _QUERY.pack(*astuple(self)))
 
     @classmethod
     def unpack(cls, body: bytes) -> Self | None:
@@ -135,7 +132,9 @@ class BurstArrivals:
     def pack(self, session_secret: bytes) -> bytes:
         """Return its bytes."""
         head = _ARRIVALS.pack(self.burst, self.total, self.unread, self.offset)
-        return _pack(session_secret, b"V", head + b"".join(_ARRIVAL.pack(*each) for each in self.arrivals))
+        return encode_coded(
+            session_secret, _USE, b"V", head + b"".join(_ARRIVAL.pack(*each) for each in self.arrivals)
+        )
 
     @classmethod
     def unpack(cls, body: bytes) -> Self | None:
@@ -161,14 +160,7 @@ _DECODERS: Final[dict[bytes, Callable[[bytes], BurstDatagram | None]]] = {
 
 def decode_burst_datagram(data: bytes, session_secret: bytes) -> BurstDatagram | None:
     """Return such a datagram of the session; None for any other bytes, which never raise."""
-    if len(data) < _HEAD.size + CODE_BYTES:
-        return None
-    fields, code = data[:-CODE_BYTES], data[-CODE_BYTES:]
-    magic, version, kind = _HEAD.unpack_from(fields)
-    unpack = _DECODERS.get(kind)
-    if magic != CONTROL_MAGIC or version != PROTOCOL_VERSION or unpack is None:
-        return None
-    return unpack(fields[_HEAD.size :]) if constant_time_equal(_code(session_secret, fields), code) else None
+    return decode_coded(data, session_secret, _USE, _DECODERS)
 
 
 def read_burst_header(data: bytes | bytearray | memoryview, cookie: int) -> tuple[int, int, int] | None:
@@ -177,12 +169,3 @@ def read_burst_header(data: bytes | bytearray | memoryview, cookie: int) -> tupl
         return None
     number, stamp_ns, found = PAYLOAD_HEADER.unpack_from(data)
     return (*read_burst_number(number), stamp_ns) if found == cookie and number < MAX_BURSTS + 1 << 16 else None
-
-
-def _pack(session_secret: bytes, kind: bytes, body: bytes) -> bytes:
-    fields = _HEAD.pack(CONTROL_MAGIC, PROTOCOL_VERSION, kind) + body
-    return fields + _code(session_secret, fields)
-
-
-def _code(session_secret: bytes, fields: bytes) -> bytes:
-    return hmac.digest(session_secret, b"burst" + fields, "sha256")[:CODE_BYTES]

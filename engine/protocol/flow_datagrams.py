@@ -12,16 +12,13 @@ All others have a code over all of their bytes, and go over any flow. Every sess
 (datagram_handshake.py), so each end sends only to an address and port that has echoed its cookie.
 """
 
-import hmac
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Self
 
-from ..model.shared_key import constant_time_equal
-from .payload_datagrams import CONTROL_MAGIC, PAYLOAD_HEADER
-from .preamble import PROTOCOL_VERSION
-from .tokens import CODE_BYTES
+from .coded_datagrams import decode_coded, encode_coded
+from .payload_datagrams import PAYLOAD_HEADER
 
 MAX_FLOWS: Final = 512
 MAX_ROUNDS: Final = 16
@@ -39,7 +36,7 @@ ENTRY_NS: Final = 100
 """Arrivals are delays in this unit, above the first one of the session, plus `ENTRY_ZERO`. 0 is no arrival."""
 _ROUND_BITS: Final = 32
 _FLOW_MASK_BYTES: Final = MAX_FLOWS // 8
-_HEAD: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBc")
+_USE: Final = b"flow"
 _ORDER: Final = struct.Struct(f">IIII{_FLOW_MASK_BYTES}s")
 _STATUS: Final = struct.Struct(">II?")
 _QUERY: Final = struct.Struct(">III")
@@ -99,7 +96,7 @@ class RoundOrder:
         """Return its bytes."""
         mask = sum(1 << flow - 1 for flow in self.flows).to_bytes(_FLOW_MASK_BYTES, "little")
         body = _ORDER.pack(self.round, self.sweeps, self.datagram_bytes, self.gap_ns, mask)
-        return _pack(secret, b"O", body)
+        return encode_coded(secret, _USE, b"O", body)
 
     @classmethod
     def unpack(cls, body: bytes) -> Self | None:
@@ -127,7 +124,7 @@ class RoundStatus:
 
     def pack(self, secret: bytes) -> bytes:
         """Return its bytes."""
-        return _pack(secret, b"T", _STATUS.pack(self.round, self.unsent, self.is_over))
+        return encode_coded(secret, _USE, b"T", _STATUS.pack(self.round, self.unsent, self.is_over))
 
     @classmethod
     def unpack(cls, body: bytes) -> Self | None:
@@ -145,7 +142,7 @@ class ArrivalQuery:
 
     def pack(self, secret: bytes) -> bytes:
         """Return its bytes."""
-        return _pack(secret, b"U", _QUERY.pack(self.round, self.flow, self.offset))
+        return encode_coded(secret, _USE, b"U", _QUERY.pack(self.round, self.flow, self.offset))
 
     @classmethod
     def unpack(cls, body: bytes) -> Self | None:
@@ -174,7 +171,7 @@ class FlowArrivals:
         """Return its bytes."""
         counts = (self.reordered, self.duplicates, self.unread)
         head = _ARRIVALS.pack(self.round, self.flow, self.total, *counts, self.offset)
-        return _pack(secret, b"W", head + struct.pack(f">{len(self.entries)}I", *self.entries))
+        return encode_coded(secret, _USE, b"W", head + struct.pack(f">{len(self.entries)}I", *self.entries))
 
     @classmethod
     def unpack(cls, body: bytes) -> Self | None:
@@ -198,7 +195,7 @@ class FlowTrace:
 
     def pack(self, secret: bytes) -> bytes:
         """Return its bytes."""
-        return _pack(secret, b"X", _TRACE.pack(self.flow, self.is_on))
+        return encode_coded(secret, _USE, b"X", _TRACE.pack(self.flow, self.is_on))
 
     @classmethod
     def unpack(cls, body: bytes) -> Self | None:
@@ -218,20 +215,4 @@ _DECODERS: Final[dict[bytes, Callable[[bytes], FlowDatagram | None]]] = {
 
 def decode_flow_datagram(data: bytes, secret: bytes) -> FlowDatagram | None:
     """Return such a datagram of the flow with a secret; None for any other bytes, which never raise."""
-    if len(data) < _HEAD.size + CODE_BYTES:
-        return None
-    fields, code = data[:-CODE_BYTES], data[-CODE_BYTES:]
-    magic, version, kind = _HEAD.unpack_from(fields)
-    unpack = _DECODERS.get(kind)
-    if magic != CONTROL_MAGIC or version != PROTOCOL_VERSION or unpack is None:
-        return None
-    return unpack(fields[_HEAD.size :]) if constant_time_equal(_code(secret, fields), code) else None
-
-
-def _pack(secret: bytes, kind: bytes, body: bytes) -> bytes:
-    fields = _HEAD.pack(CONTROL_MAGIC, PROTOCOL_VERSION, kind) + body
-    return fields + _code(secret, fields)
-
-
-def _code(secret: bytes, fields: bytes) -> bytes:
-    return hmac.digest(secret, b"flow" + fields, "sha256")[:CODE_BYTES]
+    return decode_coded(data, secret, _USE, _DECODERS)

@@ -10,17 +10,18 @@ from typing import Final
 from ...control.connection import ControlConnection
 from ...iperf3.protocol.missing_features import Feature, why_unavailable
 from ...model.directions import Direction
-from ...model.errors import ConnectionClosed, PeerError, PeerRefused, PlanError, explain_os_error
+from ...model.errors import ConnectionClosed, PeerError, PlanError, explain_os_error
 from ...model.peer import Peer
 from ...model.plan import SECOND_NS, Plan, Settings, SocketOptions
 from ...model.run_end import Reason, RunEnd
 from ...model.workload import Workload
 from ...protocol.burst_datagrams import MAX_BURST_DATAGRAM_BYTES, MIN_BURST_DATAGRAM_BYTES
-from ...protocol.messages import Begun, Finish, Start, Stop
+from ...protocol.messages import Stop
 from ...results.shape.burst_reading import read_burst
 from ...results.shape.shape_result import DirectionShape, ShapeResult, judge_direction
 from ..connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors
-from ..path_mtu import READY_DEADLINE_S, open_probe_socket, prepare_path_session
+from ..flows.started_test import started_test
+from ..path_mtu import READY_DEADLINE_S, open_probe_socket
 from .burst_exchange import FRAME_HEADER_BYTES, BurstExchange
 from .burst_search import BURSTS, BurstSearch
 
@@ -105,41 +106,17 @@ async def _open_exchange(
     control: ControlConnection, peer: FarEnd, request: ShapeRequest
 ) -> AsyncGenerator[BurstExchange]:
     """Start the test at the endpoint, and yield its session of bursts; raise PeerRefused if it ends the test."""
-    try:
-        async with asyncio.timeout(READY_DEADLINE_S):
-            secret = await prepare_path_session(control, peer, request.plan)
-            control.send(Start())
-            while not isinstance(message := await control.receive(), Begun):
-                if isinstance(message, Finish):
-                    raise PeerRefused(f"{peer} ended the measurement before it began: {message.end.detail}")
-            sock, session_secret = await open_probe_socket(control, secret, request.binding)
-    except TimeoutError as error:
-        raise PeerError(f"{peer} did not begin in {READY_DEADLINE_S:g} s; try again") from error
-    exchange = BurstExchange(str(peer), sock, session_secret)
-    main = asyncio.current_task()
-    ended: list[Exception] = []
-
-    async def listen() -> None:
-        """Take in the endpoint's samples; interrupt the measurement if the endpoint ends the test."""
+    async with started_test(control, peer, request.plan, lambda _sample: None) as secret:
         try:
-            while not isinstance(message := await control.receive(), Finish):
-                pass
-            ended.append(PeerRefused(f"{peer} ended the measurement: {message.end.detail}"))
-        except Exception as error:  # noqa: BLE001 - raised in the main task
-            ended.append(error)
-        if main is not None:
-            main.cancel()
-
-    listening = asyncio.create_task(listen())
-    try:
-        yield exchange
-    except asyncio.CancelledError:
-        if ended and main is not None and main.uncancel() == 0:
-            raise ended[0] from None
-        raise
-    finally:
-        listening.cancel()
-        exchange.close()
+            async with asyncio.timeout(READY_DEADLINE_S):
+                sock, session_secret = await open_probe_socket(control, secret, request.binding)
+        except TimeoutError as error:
+            raise PeerError(f"{peer} did not begin in {READY_DEADLINE_S:g} s; try again") from error
+        exchange = BurstExchange(str(peer), sock, session_secret)
+        try:
+            yield exchange
+        finally:
+            exchange.close()
 
 
 class _Measurement:
