@@ -410,9 +410,7 @@ class WatchSession:
         interface = await interface_towards(watched.peer, watched.plan.socket)
         every_s = (watched.timing.probe_every_ns or 0) / SECOND_NS
         newest = self._state.statuses[watched.name].newest_result
-        if (
-            newest is not None and newest.is_lasting
-        ):  # said once: the next test will tell whether somebody has acted
+        if self._is_settled(watched.name):
             return
         if find_shortage(self.plan, watched, None, self._state.use, self._clock()) is not None:
             return
@@ -421,7 +419,14 @@ class WatchSession:
             if result is None:
                 async with self._locks.hold_for_probe(interface, every_s):
                     result = await probe_peer(watched)
-            await self._emit(ProbeEnded(self._clock(), watched.name, result))
+            is_tested = self._state.statuses[watched.name].running_since_s is not None
+            if not is_tested and not self._is_settled(watched.name):  # a test that began meanwhile tells more
+                await self._emit(ProbeEnded(self._clock(), watched.name, result))
+
+    def _is_settled(self, name: str) -> bool:
+        """Return whether a peer's result lasts until somebody acts: the next test will tell."""
+        newest = self._state.statuses[name].newest_result
+        return newest is not None and newest.is_lasting
 
     async def _is_too_dear(self, watched: WatchedPeer, cycle_s: float) -> bool:
         """Skip a test if a budget lacks room for it, and return whether it did; a notice says so once a month."""
