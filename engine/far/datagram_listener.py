@@ -51,6 +51,8 @@ class DatagramListener(DatagramService):
         self._challenges = TokenBucket(_CHALLENGES_S, time.monotonic_ns())
         # Sessions whose hello has been taken: it may still be in the queue once or twice.
         self._recent: OrderedDict[bytes, SocketAddress] = OrderedDict()
+        # What comes from these after their session, such as a late echo, left before its end was known.
+        self._served: OrderedDict[SocketAddress, None] = OrderedDict()
 
     def _handle(self, data: bytes, source: SocketAddress, local_host: str | None) -> None:
         """Answer or take a datagram. A stranger gets no answer."""
@@ -64,7 +66,8 @@ class DatagramListener(DatagramService):
                 return
         hello = decode_handshake(data)
         if not isinstance(hello, DatagramHello):
-            self._reject(client, "a UDP datagram that opens no session")
+            if source not in self._served:
+                self._reject(client, "a UDP datagram that opens no session")
             return
         header = hello.header
         run = self._registry.get(header.run_tag)
@@ -101,8 +104,11 @@ class DatagramListener(DatagramService):
             return
         sock, strays = opened
         self._recent[key] = source
-        while len(self._recent) > _MAX_RECENT:
-            self._recent.popitem(last=False)
+        self._served.pop(source, None)
+        self._served[source] = None
+        for kept in (self._recent, self._served):
+            while len(kept) > _MAX_RECENT:
+                kept.popitem(last=False)
         self._pass_on(sock, client, partial(run.attach_connection, sock, header))
         for data, stray in strays:
             self._handle(data, stray, local_host)

@@ -80,7 +80,7 @@ class HopProber:
             raise OSError("the path can be traced on Linux only")
         self._sock, self._end, self._answer_other = sock, end, answer_other
         self._secret, other_secret = secrets
-        self._peer = unmap_ip_address(str(sock.getpeername()[0]))
+        self._peer = unmap_ip_address(str(sock.getpeername()[0]).partition("%")[0])  # a trace has no interfaces
         self._least_gap_s = 1 / max(1, min(packets_s, MAX_PACKETS_S))
         report_errors(sock)
         forbid_fragments(sock, ignores_path=True)
@@ -225,6 +225,6 @@ class HopProber:
         if report.sender is not None:
             self._windows.note_mtu(unmap_ip_address(report.sender), report.info)
         size_bytes = report.info - header_bytes(self._sock)
-        if size_bytes > DATAGRAM_PROBE_BYTES:
+        if DATAGRAM_PROBE_BYTES < size_bytes <= _MAX_UDP_BYTES:  # a forged report may have 4 GiB
             self._size_timer.cancel()
             self._size_timer = self._loop.call_later(_SIZE_PAUSE_S, self._try_size, size_bytes)

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..model.counters.path_trace import (
+    MAX_ANSWER_NS,
     MAX_HOPS,
+    MAX_MTU_BYTES,
     MAX_MTUS,
     MAX_ROUTERS,
     MAX_WINDOWS,
@@ -89,7 +91,9 @@ class HopWindows:
         self._hops.setdefault(ttl, _Hop()).window(self._number(now_ns)).sent += 1
 
     def note_answer(self, ttl: int, router: str, sent_ns: int, took_ns: int) -> None:
-        """Note the answer to a probe that was sent at `sent_ns`, after a round trip."""
+        """Note the answer to a probe that was sent at `sent_ns`, after a round trip; a late one is lost."""
+        if took_ns > MAX_ANSWER_NS:
+            return
         hop = self._hops.setdefault(ttl, _Hop())
         hop.window(self._number(sent_ns)).add(_Window(0, 1, max(0, took_ns)))
         if router in hop.routers or len(hop.routers) < _MAX_COUNTED_ROUTERS:
@@ -100,8 +104,8 @@ class HopWindows:
         self._received.window(self._number(now_ns)).sent += 1
 
     def note_mtu(self, router: str, mtu_bytes: int) -> None:
-        """Note a router's report of the link behind it."""
-        if router in self._mtus or len(self._mtus) < MAX_MTUS:
+        """Note a router's report of the link behind it. ICMPv6 has 32 bits for it, and anybody can send them."""
+        if 0 < mtu_bytes <= MAX_MTU_BYTES and (router in self._mtus or len(self._mtus) < MAX_MTUS):
             self._mtus[router] = mtu_bytes
 
     def trace(self, end: End, now_ns: int) -> PathTrace:

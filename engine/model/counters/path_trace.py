@@ -17,10 +17,11 @@ MAX_ROUTERS: Final = 4
 """The addresses of one hop: the path may change, or use several routers in turn."""
 MAX_MTUS: Final = 8
 WINDOW_NS: Final = SECOND_NS * 2 // 5
+MAX_ANSWER_NS: Final = 60 * SECOND_NS
+"""The longest round trip that counts."""
+MAX_MTU_BYTES: Final = 65_535
 _MAX_PROBES: Final = 1 << 24  # of a window
-_MAX_LEAST_NS: Final = 60 * SECOND_NS
 _MAX_WINDOW_NS: Final = 86_400 * SECOND_NS
-_MAX_MTU_BYTES: Final = 65_535
 
 
 def _is_address(text: str) -> bool:
@@ -49,7 +50,7 @@ class HopTrace:
         for sent, answered, least_ns in zip(self.sent, self.answered, self.least_ns, strict=True):
             if not 0 <= answered <= sent <= _MAX_PROBES or (least_ns is None) is not (answered == 0):
                 raise ValueError("the probes of a hop")
-            if least_ns is not None and not 0 <= least_ns <= _MAX_LEAST_NS:
+            if least_ns is not None and not 0 <= least_ns <= MAX_ANSWER_NS:
                 raise ValueError("the round trips of a hop")
 
 
@@ -62,7 +63,7 @@ class MtuReport:
 
     def __post_init__(self) -> None:
         """Raise ValueError for another address or size than a router reports."""
-        if not _is_address(self.router) or not 0 < self.mtu_bytes <= _MAX_MTU_BYTES:
+        if not _is_address(self.router) or not 0 < self.mtu_bytes <= MAX_MTU_BYTES:
             raise ValueError("the MTU of a router")
 
 

@@ -203,6 +203,18 @@ async def test_a_hello_whose_acceptance_was_lost_is_answered_by_the_session() ->
         assert (len(place.sessions.sockets), place.lines) == (1, [])
 
 
+async def test_what_a_client_sent_before_it_knew_of_the_end_is_no_strangers_datagram() -> None:
+    """A late echo comes to the port itself, once its session has no socket. Another port's is logged."""
+    async with scene() as place:
+        target = ConnectTarget.from_address(SECRET.run_tag.hex(), ("127.0.0.1", place.port))
+        with udp_socket() as near, udp_socket() as stranger:
+            await connect_datagrams(near, spec_of(), target, SocketOptions())
+            place.sessions.sockets.pop().close()
+            near.send(b"late echo")
+            stranger.sendto(b"late echo", ("127.0.0.1", place.port))
+            assert await settled(place, 1) == ["a UDP datagram that opens no session"]
+
+
 async def test_a_source_address_that_was_not_shown_to_receive_gets_nothing_but_a_challenge() -> None:
     """A cookie of another address, a forged one, and none at all open nothing."""
     spec = spec_of()

@@ -1,6 +1,7 @@
 """The probes of both ends over one connected pair of sockets: their pace, their answers, and what they ignore."""
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import AsyncIterator
@@ -8,11 +9,12 @@ from dataclasses import dataclass
 
 import pytest
 from linkgauge.engine.model.directions import End
-from linkgauge.engine.path.hop_prober import HopProber, path_secrets
-from linkgauge.engine.protocol.probe_datagrams import ProbeDatagram, decode_echo
+from linkgauge.engine.path.hop_prober import MAX_PACKETS_S, HopProber, path_secrets
+from linkgauge.engine.protocol.probe_datagrams import ProbeDatagram, decode_echo, decode_probe
 from linkgauge.engine.protocol.tokens import RunSecret
 
 from ..waiting import until
+from .forged_icmp import ForgedIcmp
 
 RUN = RunSecret(b"shared", b"nonce", b"open")
 NEAR, FAR = path_secrets(RUN, End.NEAR), path_secrets(RUN, End.FAR)
@@ -25,6 +27,7 @@ class Ends:
     host: str
     prober: HopProber
     other: socket.socket
+    addresses: tuple[tuple[str, int], tuple[str, int]]
 
 
 def connected_pair(host: str) -> tuple[socket.socket, socket.socket]:
@@ -45,7 +48,7 @@ async def ends(request: pytest.FixtureRequest) -> AsyncIterator[Ends]:
     near, far = connected_pair(request.param)
     prober = HopProber(near, End.NEAR, NEAR)
     with far:
-        yield Ends(request.param, prober, far)
+        yield Ends(request.param, prober, far, (near.getsockname()[:2], far.getsockname()[:2]))
     prober.close()
     prober.close()
 
@@ -90,6 +93,39 @@ async def test_probes_of_this_end_are_no_probes_of_the_other_one(ends: Ends) -> 
         pass
     assert (echo.serial, echo.sent_ns) == (1, 5)
     assert not ends.prober.take_trace().is_reached
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for forged messages of ICMP")
+async def test_forged_messages_of_icmp_take_no_memory_and_break_no_trace(ends: Ends) -> None:
+    """Whatever MTU they report, and whatever datagram they say has ended on its way."""
+    await receive(ends.other)
+    forged = ForgedIcmp(*ends.addresses)
+    try:
+        for mtu_bytes in ((1 << 32) - 1, 1 << 31, 0, 1, 1_280):
+            forged.too_long(mtu_bytes)
+        for payload in (b"", os.urandom(42), ProbeDatagram(1 << 40, 1).pack(NEAR[0]), bytes(1_000)):
+            forged.time_exceeded(payload)
+        await until(lambda: any(each.mtu_bytes == 1_280 for each in ends.prober.take_trace().mtus))
+        tries = [len(await receive(ends.other)) for _ in range(20)]
+        assert max(tries) <= 65_507
+        ends.prober.begin_load()
+        trace = ends.prober.take_trace()
+        assert (trace.is_reached, [hop.routers for hop in trace.hops]) == (False, [])
+    finally:
+        forged.close()
+
+
+async def test_no_more_probes_are_sent_than_allowed_whatever_comes_back(ends: Ends) -> None:
+    """Each is asked for by time alone: echoes, garbage and another end's probes hurry nothing."""
+    count, until_s = 0, asyncio.get_running_loop().time() + 1.0
+    while asyncio.get_running_loop().time() < until_s:
+        with contextlib.suppress(BlockingIOError):
+            data = ends.other.recv(70_000)
+            count += decode_probe(data, NEAR[0]) is not None
+            for _ in range(20):
+                ends.other.send(data)
+        await asyncio.sleep(0)
+    assert 0 < count <= MAX_PACKETS_S * 1.5
 
 
 async def test_what_is_neither_a_probe_nor_an_echo_is_passed_on() -> None:

@@ -2,7 +2,13 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from linkgauge.engine.model.counters.path_trace import MAX_WINDOWS, WINDOW_NS, PathTrace
+from linkgauge.engine.model.counters.path_trace import (
+    MAX_ANSWER_NS,
+    MAX_MTU_BYTES,
+    MAX_WINDOWS,
+    WINDOW_NS,
+    PathTrace,
+)
 from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.model.serialization import decode, encode
@@ -33,6 +39,21 @@ def test_windows_are_cut_at_the_beginning_of_the_load() -> None:
     assert trace.received == (0, 1)
     assert [(each.router, each.mtu_bytes) for each in trace.mtus] == [(ROUTER, 1_400)]
     assert list(trace.loaded_window(0, WINDOW_NS)) == [1]
+
+
+def test_answers_and_sizes_that_no_path_has_do_not_count() -> None:
+    """An echo may be held back for minutes, and a forged report of ICMPv6 may have any 32 bits."""
+    windows = HopWindows(0)
+    windows.begin_load(0)
+    for at_ns in (0, WINDOW_NS):
+        windows.note_sent(1, at_ns)
+    windows.note_answer(1, ROUTER, 0, MAX_ANSWER_NS + 1)
+    windows.note_answer(1, ROUTER, WINDOW_NS, MAX_ANSWER_NS)
+    for mtu_bytes in (0, MAX_MTU_BYTES + 1, (1 << 32) - 1):
+        windows.note_mtu(ROUTER, mtu_bytes)
+    trace = windows.trace(End.FAR, 2 * WINDOW_NS)
+    assert [(hop.answered, hop.least_ns) for hop in trace.hops] == [((0, 1), (None, MAX_ANSWER_NS))]
+    assert trace.mtus == ()
 
 
 def test_probes_with_more_ttl_than_the_path_has_hops_are_the_other_ends() -> None:
