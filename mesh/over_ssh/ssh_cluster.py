@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any, Final, TypeVar, cast
+from urllib.parse import urlsplit
 
 from ...engine.host.event_loop import await_shielded
 from ...engine.model.errors import ClusterError, PeerError, PeerUnreachable, PlanError, TooFewHosts, make_printable
@@ -25,6 +26,7 @@ from .host_login import HostLogin
 _MOST_LOGINS: Final = 8
 _WORKERS_DEADLINE_S: Final = 10.0
 _IDLE_S: Final = 300  # then the scheduler of a killed coordinator ends, and its workers with it
+_SCHEDULER_TRIES: Final = 3
 _MAX_TEXT: Final = 300
 # For the processes there. Lock files would stay on the hosts.
 _SETTINGS: Final = {"distributed.worker.use-file-locking": False, "distributed.comm.default-scheme": "tls"}
@@ -34,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def start_ssh_cluster(hosts: Sequence[Host], *, remote_python: str | None = None) -> AsyncGenerator[Cluster]:
-    """Start a scheduler on the first host that ssh reaches and a worker on each; end them afterwards.
+    """Start a scheduler on the first host that can have it and a worker on each; end them afterwards.
 
     Hosts that ssh cannot reach, or that have no linkgauge with Dask, are lost. `remote_python` is the interpreter
     there, by default at the path of this one. Raises ClusterError if fewer than two hosts are left.
@@ -74,16 +76,17 @@ async def start_processes(
         found = _keep_reachable(different)
         lost += same
         _check_number(found, lost)
-        scheduler = HostLogin(found[0], python, limit)
         credentials = _create_credentials()
         processes = _Processes({**credentials, **_SETTINGS}, {host.name: host for host in found})
-        address = await processes.start_scheduler(scheduler)
+        scheduler = await _start_scheduler(processes, [HostLogin(host, python, limit) for host in found], lost)
+        found = found[found.index(scheduler.host) :]
+        _check_number(found, lost)
         served, late = await _attempt([logins[host.name] for host in found], processes.start_worker)
         lost += late
         found = tuple(host for host in found if host.name in served)
         _check_number(found, lost)
         with config.set(credentials):  # for the connections of this process, too
-            yield address, found, tuple(lost)
+            yield processes.scheduler, found, tuple(lost)
     finally:
         await await_shielded(_close(logins.values(), scheduler))
 
@@ -108,31 +111,54 @@ async def _attempt(
 
 
 class _Processes:
-    """The scheduler and the workers: their options and their configuration, for `dask_process`."""
+    """The scheduler and the workers: their options and their configuration, for `dask_process`.
+
+    Attributes:
+        scheduler: The scheduler's address; "" before it has started.
+    """
 
     def __init__(self, config: Mapping[str, Any], hosts: Mapping[str, Host]) -> None:
         self._config, self._hosts = config, hosts
-        self._scheduler = ""
+        self.scheduler = ""
 
-    async def start_scheduler(self, login: HostLogin) -> str:
-        """Start the scheduler and return its address; raise ClusterError."""
-        options = {"port": 0, "idle_timeout": f"{_IDLE_S} s", **self._listening(login)}
-        try:
-            await login.open()
-            self._scheduler = await login.serve(options, self._config, None)
-        except PeerError as error:
-            text = f"Dask did not start over ssh: {login.host.name}: {error}"
-            raise ClusterError(make_printable(" ".join(text.split()))[:_MAX_TEXT]) from error
-        return self._scheduler
+    async def start_scheduler(self, login: HostLogin) -> None:
+        """Start the scheduler; raise PeerError."""
+        listening = self._listening(login)
+        options = {"port": 0, "idle_timeout": f"{_IDLE_S} s", **listening}
+        await login.open()
+        address = await login.serve(options, self._config, None)
+        if listening and listening["host"] != urlsplit(address).hostname:
+            raise PeerError("its Dask scheduler has an address of another host")
+        self.scheduler = address
 
     async def start_worker(self, login: HostLogin) -> str:
         """Start a worker; raise PeerError."""
         options = {**WORKER_OPTIONS, "name": login.host.name, **self._listening(login)}
-        return await login.serve(options, self._config, self._scheduler)
+        return await login.serve(options, self._config, self.scheduler)
 
     def _listening(self, login: HostLogin) -> dict[str, str]:
         address = self._hosts[login.host.name].address
         return {"host": address} if address else {}
+
+
+async def _start_scheduler(processes: _Processes, logins: Sequence[HostLogin], lost: list[HostLost]) -> HostLogin:
+    """Start the scheduler on the first host that can, and return its login; the hosts before it are lost.
+
+    Raises ClusterError if none of the first few can.
+    """
+    for login in logins[:_SCHEDULER_TRIES]:
+        try:
+            await processes.start_scheduler(login)
+        except PeerError as error:
+            await login.close()
+            text = f"Dask's scheduler did not start there: {error}"
+            lost.append(_lost(login.host, FailureCode.FAILED, text))
+        except BaseException:
+            await await_shielded(login.close())
+            raise
+        else:
+            return login
+    raise TooFewHosts(_reasons(lost[-_SCHEDULER_TRIES:]), [each.host for each in logins[_SCHEDULER_TRIES:]], lost)
 
 
 async def _close(logins: Iterable[HostLogin], scheduler: HostLogin | None) -> None:
@@ -144,9 +170,12 @@ async def _close(logins: Iterable[HostLogin], scheduler: HostLogin | None) -> No
 
 def _check_number(found: Sequence[Host], lost: Sequence[HostLost]) -> None:
     if len(found) < MIN_HOSTS:
-        reasons = "; ".join(f"{each.host}: {each.failure.detail}" for each in lost[:5])
-        text = f"a mesh needs at least {MIN_HOSTS} hosts that ssh can start a worker on; {reasons}"
+        text = f"a mesh needs at least {MIN_HOSTS} hosts that ssh can start a worker on; {_reasons(lost)}"
         raise TooFewHosts(text, found, lost)
+
+
+def _reasons(lost: Sequence[HostLost]) -> str:
+    return "; ".join(f"{each.host}: {each.failure.detail}" for each in lost[:5])
 
 
 def _lost(host: Host, code: FailureCode, text: str) -> HostLost:

@@ -5,17 +5,19 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import linkgauge
 import pytest
+from linkgauge import __version__
 from linkgauge.engine.model.errors import ClusterError, PlanError
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.ssh.login import SSH_COMMAND_VARIABLE
 from linkgauge.mesh.coordinator import open_mesh
 from linkgauge.mesh.events import CellEnded, FailureCode, HostLost, MeshEnded
+from linkgauge.mesh.over_ssh import host_login
 from linkgauge.mesh.over_ssh.ssh_cluster import start_processes, start_ssh_cluster
 from linkgauge.mesh.plan import Host, MeshPlan
 
@@ -249,6 +251,7 @@ async def test_a_key_with_a_passphrase_is_named_with_the_remedy(sshd: Sshd) -> N
         await reasons("db-1 db-2")
 
 
+PYTHON = "echo linkgauge-mesh login; echo linkgauge-mesh python 3.11.0; "
 HOSTILE = {
     "db-lines": ("while echo welcome to this host; do :; done", "print too much"),
     "db-one-line": (
@@ -268,21 +271,63 @@ HOSTILE = {
         "cannot be understood",
     ),
     "db-silent": ("exec sleep 60", "did not come up in time; try it by hand"),
+    "db-gigabyte": ("exec head -c 1000000000 /dev/zero", "print too much"),
+    "db-errors": ("yes >&2 & sleep 1; kill $!; exit 255", "ssh cannot log in to ssh://db-errors: y y y"),
+    "db-escapes": (
+        f"{PYTHON}printf 'linkgauge-mesh version \\033]0;a\\007\\n'",
+        "it has linkgauge \N{REPLACEMENT CHARACTER}]0;a\N{REPLACEMENT CHARACTER}; install",
+    ),
+    "db-no-word": ("exit 0", "the remote endpoint could not be started (status 0)"),
+    "db-only-login": ("echo linkgauge-mesh login; exit 0", "cannot start: it printed nothing"),
+    "db-drips": ("echo linkgauge-mesh login; while sleep 1; do echo soon; done", "did not load Dask within 8 s"),
+}
+READY = f"{PYTHON}echo linkgauge-mesh version {__version__}; echo linkgauge-mesh ready "
+# These get so far that the first of them is the scheduler's host.
+FIRST = {
+    "db-elsewhere": (
+        f"{READY}127.0.0.71; echo linkgauge-mesh serves tls://192.0.2.1:8786; exec sleep 60",
+        "Dask's scheduler did not start there: its Dask scheduler has an address of another host",
+    ),
+    "db-no-address": (
+        rf"{READY}127.0.0.72; printf 'linkgauge-mesh serves \033[31mtls://127.0.0.72:1\n'; exec sleep 60",
+        "the address of its Dask process cannot be understood",
+    ),
 }
 
 
-async def test_a_hostile_end_of_ssh_costs_its_own_host_only(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command is a wrapper that gets to two real hosts."""
+def use_wrapper(sshd: Sshd, monkeypatch: pytest.MonkeyPatch, scripts: Mapping[str, tuple[str, str]]) -> None:
+    """Have a script instead of ssh for each of some hosts; the others are real."""
     wrapper = sshd.folder / "wrapper"
-    cases = "".join(f" *{name}*) {script};;" for name, (script, _) in HOSTILE.items())
+    cases = "".join(f" *{name}*) {script};;" for name, (script, _) in scripts.items())
     wrapper.write_text(
         f'#!/bin/sh\ncase " $* " in *" -G "*) ;;{cases} esac\nexec ssh -F {configuration(sshd)} "$@"\n'
     )
     wrapper.chmod(0o755)
     monkeypatch.setenv(SSH_COMMAND_VARIABLE, str(wrapper))
-    lost = await reasons(" ".join(["db-1", "db-2", *HOSTILE]))
-    assert sorted(lost) == sorted(HOSTILE)
-    for name, (_, words) in HOSTILE.items():
+
+
+def check_reasons(lost: Mapping[str, str], scripts: Mapping[str, tuple[str, str]]) -> None:
+    """Check that each host of the scripts is lost with its reason, and no other."""
+    assert sorted(lost) == sorted(scripts)
+    for name, (_, words) in scripts.items():
         assert words in lost[name], name
         assert lost[name].isprintable()
+
+
+async def test_a_hostile_end_of_ssh_costs_its_own_host_only(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it prints, and however slowly or much."""
+    use_wrapper(sshd, monkeypatch, HOSTILE)
+    monkeypatch.setattr(host_login, "LOGIN_DEADLINE_S", 8.0)
+    monkeypatch.setattr(host_login, "IMPORT_DEADLINE_S", 8.0)
+    check_reasons(await reasons(" ".join(["db-1", "db-2", *HOSTILE])), HOSTILE)
+    sshd.wait_until_gone()
+
+
+@pytest.mark.every
+async def test_a_first_host_that_cannot_have_the_scheduler_is_lost_and_the_next_one_has_it(
+    sshd: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here it names an address of another host, or nonsense."""
+    use_wrapper(sshd, monkeypatch, FIRST)
+    check_reasons(await reasons(" ".join([*FIRST, "db-1", "db-2"])), FIRST)
     sshd.wait_until_gone()

@@ -1,15 +1,23 @@
 """The far end's answers to further probes: for tokens of its run, once each, at a bounded rate."""
 
 import asyncio
+import os
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from linkgauge.engine.far.probes.probe_responders import ProbeResponders
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import RemoteProtocolError
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import DATAGRAM_PROBE_SESSION, HANDSHAKE_PROBE_SESSION, Plan, ResponsivenessTest
+from linkgauge.engine.model.plan import (
+    DATAGRAM_PROBE_SESSION,
+    HANDSHAKE_PROBE_SESSION,
+    PATH_PROBE_SESSION,
+    Plan,
+    ResponsivenessTest,
+)
 from linkgauge.engine.protocol.preamble import DATA_ACCEPTED, DataHello
 from linkgauge.engine.protocol.tokens import RunSecret, TicketCheck, Tickets
 
@@ -126,3 +134,38 @@ async def test_the_datagram_probe_has_one_socket_whose_token_is_valid_once() -> 
 def test_limits_of_datagrams_hold_for_echoes(limits: dict[str, object], echoes_s: int) -> None:
     """An endpoint whose operator allows few datagrams sends few."""
     assert make_responders(limits=Limits().with_changes(limits))._echoes_s == echoes_s
+
+
+def udp_pair() -> tuple[socket.socket, socket.socket]:
+    """Return two UDP sockets of loopback that are connected to each other."""
+    near, far = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    for each in (near, far):
+        each.bind(("127.0.0.1", 0))
+        each.setblocking(False)
+    near.connect(far.getsockname())
+    far.connect(near.getsockname())
+    return near, far
+
+
+async def test_traces_that_clients_begin_and_abandon_leave_nothing_open() -> None:
+    """Each has a socket and what watches it; a second one of a run is refused."""
+    settings = (Direction.OUT, PATH_PROBE_SESSION, 0, None)
+    token = Tickets(SECRET.session_secret(*settings)).token(0)
+    hello = DataHello(SECRET.run_tag, token, *settings)
+
+    async def abandon() -> None:
+        responders = make_responders(replace(PLAN, path=True))
+        near, far = udp_pair()
+        with near, far:
+            await responders.attach(far, hello)
+            await asyncio.sleep(0.002)
+            with pytest.raises(RemoteProtocolError):
+                await responders.attach(far, hello)
+        responders.close()
+        responders.close()
+
+    await abandon()
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for _ in range(200):
+        await abandon()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
