@@ -30,6 +30,7 @@ from ...protocol.flow_datagrams import (
     RoundOrder,
     RoundStatus,
     decode_flow_datagram,
+    numbers_in,
     numbers_of_sweep,
 )
 from ...protocol.tokens import RunSecret
@@ -43,6 +44,7 @@ RoundOfFlows = dict[int, FlowRound]
 _OPEN_S: Final = 1.5  # for each of the two steps: fifteen tries
 _OPEN_AT_ONCE: Final = 64
 _ANSWER_S: Final = 8.0
+_PART_S: Final = 0.1  # for each list, on the slowest path
 _REPEAT_S: Final = 0.15
 _SETTLE_S: Final = 0.7
 _AT_ONCE: Final = 24  # lists that are asked for together: 26 KB come back
@@ -118,13 +120,16 @@ class FlowExchange:
         wanted = tuple(directions)
         for flow in self.flows.values():
             flow.receiver.begin(order.round)
-        async with asyncio.TaskGroup() as group:
-            tasks = {
-                direction: group.create_task(
-                    self._send_out(order) if direction is Direction.OUT else self._send_in(order)
-                )
-                for direction in wanted
-            }
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {
+                    direction: group.create_task(
+                        self._send_out(order) if direction is Direction.OUT else self._send_in(order)
+                    )
+                    for direction in wanted
+                }
+        except ExceptionGroup as both:
+            raise both.exceptions[0] from None
         return {direction: task.result() for direction, task in tasks.items()}
 
     async def _send_out(self, order: RoundOrder) -> RoundOfFlows:
@@ -134,10 +139,11 @@ class FlowExchange:
             raise PeerError(f"{self._peer}: this host could not send the datagrams; give a smaller --datagram")
         await asyncio.sleep(_SETTLE_S)
         parts = await self._fetch(order, [(flow, 0) for flow in order.flows])
+        most = numbers_in(order.sweeps)
         more = [
             (flow, offset)
             for (flow, _), part in parts.items()
-            for offset in range(ENTRIES_IN_DATAGRAM, part.total, ENTRIES_IN_DATAGRAM)
+            for offset in range(ENTRIES_IN_DATAGRAM, min(most, part.total), ENTRIES_IN_DATAGRAM)
         ]
         parts |= await self._fetch(order, more)
         entries: dict[int, list[int]] = {flow: [] for flow in order.flows}
@@ -154,8 +160,9 @@ class FlowExchange:
         """Return parts of the lists of arrivals by flow and offset; ask for those that were lost again."""
         loop, parts = asyncio.get_running_loop(), dict[tuple[int, int], FlowArrivals]()
         missing, until_s = places, loop.time() + _ANSWER_S
+        latest_s, wanted = until_s + _PART_S * len(places), set(places)
         while missing:
-            if loop.time() > until_s:
+            if loop.time() > min(until_s, latest_s):
                 raise PeerError(f"{self._peer}: reports of arrivals are lost; check the path for heavy loss")
             asked = missing[:_AT_ONCE]
             for flow, offset in asked:
@@ -165,7 +172,9 @@ class FlowExchange:
                     while any(place not in parts for place in asked):
                         for answer in await self._take_answers():
                             if isinstance(answer, FlowArrivals) and answer.round == order.round:
-                                parts[answer.flow, answer.offset] = answer
+                                place = answer.flow, answer.offset
+                                if place in wanted:
+                                    parts[place] = answer
             before, missing = len(missing), [place for place in missing if place not in parts]
             if len(missing) < before:
                 until_s = loop.time() + _ANSWER_S

@@ -32,6 +32,7 @@ FRAME_HEADER_BYTES: Final = 14
 """Ethernet's header, without preamble and checksum: what Linux counts of a frame, and most policers."""
 _ANSWER_S: Final = 8.0
 _REPEAT_S: Final = 0.1
+_PART_S: Final = 0.1  # for each part of a list, on the slowest path
 _SETTLE_S: Final = 0.06
 _MOST_SETTLE_S: Final = 12.0  # a queue that drains
 _AT_ONCE: Final = 24  # parts of a list that are asked for together: 30 KB come back
@@ -121,11 +122,12 @@ class BurstExchange:
     async def _fetch(self, burst: int, total: int) -> list[tuple[int, int]]:
         """Return a burst's arrivals; ask for parts that were lost on their way again."""
         missing = list(range(0, total, ARRIVALS_IN_DATAGRAM))
-        parts: dict[int, BurstArrivals] = {}
+        wanted, parts = set(missing), dict[int, BurstArrivals]()
         loop = asyncio.get_running_loop()
         until_s = loop.time() + _ANSWER_S
+        latest_s = until_s + _PART_S * len(missing)
         while missing:
-            if loop.time() > until_s:
+            if loop.time() > min(until_s, latest_s):
                 raise PeerError(f"{self._peer}: reports of arrivals are lost; check the path for heavy loss")
             asked = missing[:_AT_ONCE]
             for offset in asked:
@@ -134,7 +136,12 @@ class BurstExchange:
                 async with asyncio.timeout(max(_REPEAT_S, 2 * (self.round_trip_s or 0.0))):
                     while any(offset not in parts for offset in asked):
                         for answer in await self._take_answers():
-                            if isinstance(answer, BurstArrivals) and answer.burst == burst and answer.arrivals:
+                            if (
+                                isinstance(answer, BurstArrivals)
+                                and answer.burst == burst
+                                and answer.arrivals
+                                and answer.offset in wanted
+                            ):
                                 parts[answer.offset] = answer
             found = [offset for offset in missing if offset in parts]
             if found:
@@ -160,6 +167,8 @@ class BurstExchange:
             await asyncio.sleep(max(2 * _SETTLE_S, self.round_trip_s or 0.0))
         if not answer.sent:
             raise PeerError(f"{self._peer} could not send a burst of UDP; its log may say why")
+        if answer.sent > request.count:
+            raise PeerError(f"{self._peer} says that it has sent more datagrams than a burst has")
         known = [n for n, place in enumerate(receiver.places) if place < answer.sent]
         return Burst(
             answer.sent,

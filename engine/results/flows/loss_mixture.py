@@ -9,7 +9,7 @@ probability lies on the border of two (McLachlan and Peel, Finite Mixture Models
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import exp, lgamma, log, log1p
+from math import erfc, exp, lgamma, log, log1p, sqrt
 from typing import Final
 
 DIFFERENT: Final = 25.0
@@ -18,6 +18,7 @@ _STARTS: Final = 6
 _STEPS: Final = 60
 _CLOSE: Final = 1e-7
 _LEAST: Final = 1e-9
+_MOST_SUMMED: Final = 20_000
 
 Losses = tuple[int, int]
 """The losses of a flow, and the datagrams it sent."""
@@ -109,12 +110,18 @@ def _maximize(flows: Sequence[tuple[Losses, int]], chances: Sequence[float]) -> 
 
 
 def upper_tail(losses: Losses, probability: float) -> float:
-    """Return the probability of as many losses or more."""
+    """Return the probability of as many losses or more.
+
+    Of very many losses it is the normal distribution's: a sum would take as long as the counts are large.
+    """
     lost, sent = losses
     if lost <= 0:
         return 1.0
     if probability <= 0:
         return 0.0
+    if lost > _MOST_SUMMED:
+        spread = sqrt(2 * sent * probability * max(_LEAST, 1 - probability))
+        return erfc((lost - 0.5 - sent * probability) / spread) / 2
     if lost <= sent * probability:
         return min(1.0, 1 - sum(_point(each, sent, probability) for each in range(lost)))
     total, each = 0.0, lost
