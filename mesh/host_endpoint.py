@@ -49,7 +49,9 @@ async def start_host_endpoint(
 
 
 async def _start(address: str, key: SharedKey, wanted: int, lease_s: float) -> tuple[TetheredChild, int]:
-    child = await TetheredChild.start(__spec__.name, [address, str(wanted), f"{lease_s:g}"], key.reveal())
+    child = await TetheredChild.start(
+        __spec__.name, [address, str(wanted), f"{lease_s:g}"], key.reveal(), "the endpoint on that host"
+    )
     try:
         port = _read_port(await child.read_line(_START_DEADLINE_S))
     except BaseException:

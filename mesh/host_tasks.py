@@ -255,7 +255,7 @@ async def run_cell(request: CellRequest) -> list[str]:
     run = RunRequest(request.plan, request.peer_address, request.peer_port, host.key.reveal())
     with host.begin_cell() as activity:
         try:
-            child = await TetheredChild.start(_RUN_MODULE, [], encode_request(run))
+            child = await TetheredChild.start(_RUN_MODULE, [], encode_request(run), "the test's process")
         except WorkerError as error:
             return [error_line(str(error), FailureCode.FAILED, End.NEAR)]
         return await _read_run(child, activity, request)

@@ -72,7 +72,7 @@ class BaseFarRun(CurrentRun):
 
     @abstractmethod
     def _look(self, now_ns: int, total_bytes: int) -> None:
-        """Watch the near end, once in each `LOOK_S`; `total_bytes` are those of all payload so far."""
+        """Watch the near end, once in each `LOOK_S`; `total_bytes` are those of the workers' payload so far."""
 
     def _limited(self, plan: Plan) -> Plan:
         """Return the plan of this end's workers: they stay below the limits of datagrams."""
@@ -96,7 +96,8 @@ class BaseFarRun(CurrentRun):
         while True:
             await asyncio.sleep(self.LOOK_S)
             now_ns, counters = time.monotonic_ns(), self.pool.counters
-            span_ns, before, total_bytes = max(1, now_ns - then_ns), total_bytes, counters.total_bytes()
+            worker_bytes, span_ns, before = counters.total_bytes(), max(1, now_ns - then_ns), total_bytes
+            total_bytes = worker_bytes + sum(self._carried_here())
             self.rate_bit_s = round((total_bytes - before) * 8 * SECOND_NS / span_ns)
             then_ns = now_ns
             if self._is_over:
@@ -105,7 +106,7 @@ class BaseFarRun(CurrentRun):
                 self._check_limits(now_ns, traffic, counters)
             except LimitReached as error:
                 self._stop_for_limit(error)
-            self._look(now_ns, total_bytes)
+            self._look(now_ns, worker_bytes)
 
     def _check_limits(self, now_ns: int, traffic: DatagramTraffic | None, counters: SharedCounters) -> None:
         """Raise LimitReached if more arrives, or for longer, than the limits allow."""

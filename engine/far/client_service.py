@@ -280,7 +280,7 @@ def _end_entry(end: RunEnd, run: BaseFarRun, **further: LogValue) -> LogEntry:
         "run_ended",
         text,
         reason=end.reason,
-        bytes=run.pool.counters.total_bytes(),
+        bytes=status.received_bytes + status.sent_bytes,
         received_bytes=status.received_bytes,
         sent_bytes=status.sent_bytes,
         milliseconds=status.elapsed_ns // 1_000_000,

@@ -36,7 +36,7 @@ async def embedded_endpoint() -> AsyncGenerator[Peer]:
     Raises WorkerError if it does not start.
     """
     key = SharedKey.generate()
-    child = await TetheredChild.start(__spec__.name, [_WITH_KEY], key.reveal())
+    child = await TetheredChild.start(__spec__.name, [_WITH_KEY], key.reveal(), "the endpoint on this host")
     try:
         try:
             port = int(await child.read_line(_START_DEADLINE_S) or "")

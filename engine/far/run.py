@@ -124,6 +124,7 @@ class FarRun(BaseFarRun):
         self._await_connections(windows_of(plan.settings))
         self._path_responder: PathResponder | BurstResponder | None = None
         self._flows: FlowResponder | None = None
+        self._earlier_bytes = (0, 0)  # of bursts on sockets before the present one
         self._probes = ProbeResponders(plan, limits, self._tickets)
 
     @property
@@ -224,6 +225,7 @@ class FarRun(BaseFarRun):
         if self._ending.done():
             raise RemoteProtocolError("the test has ended")
         if self._path_responder is not None:
+            self._earlier_bytes = self._burst_bytes()
             self._path_responder.close()
         if self.has_started:
             self._path_responder = BurstResponder(sock.dup(), spec, self._limits, self._stop_for_limit)
@@ -240,6 +242,17 @@ class FarRun(BaseFarRun):
                 secret, self._limits, self._stop_for_limit, lambda trace: send(Traced(trace))
             )
         self._flows.attach(sock, hello)
+
+    def _carried_here(self) -> tuple[int, int]:
+        received, sent = self._burst_bytes()
+        flows = (0, 0) if self._flows is None else self._flows.carried_bytes
+        return received + flows[0], sent + flows[1]
+
+    def _burst_bytes(self) -> tuple[int, int]:
+        (received, sent), newest = self._earlier_bytes, (0, 0)
+        if isinstance(self._path_responder, BurstResponder):
+            newest = self._path_responder.carried_bytes
+        return received + newest[0], sent + newest[1]
 
     def _reserve_connection(self, hello: DataHello) -> None:
         """Reserve what a connection needs beyond the settings in force: it may arrive before their change does."""

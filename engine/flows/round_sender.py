@@ -22,13 +22,14 @@ class RoundSender:
     """One round of an order, on the flows that are open.
 
     Attributes:
+        sent: The datagrams that went out.
         unsent: The datagrams that this host dropped.
     """
 
     def __init__(self, order: RoundOrder, flows: Mapping[int, FlowSocket]) -> None:
         self._order = order
         self._flows = [flows[flow] for flow in order.flows if flow in flows]
-        self.unsent = 0
+        self.sent = self.unsent = 0
 
     async def send(self) -> None:
         """Send it; raise OSError if the kernel refuses such datagrams."""
@@ -50,6 +51,7 @@ class RoundSender:
         for _ in range(_AT_ONCE):
             sent = flow.send(order.round, number, order.datagram_bytes)
             if sent is not None:
+                self.sent += sent
                 self.unsent += not sent
                 return
             await asyncio.sleep(_TICK_S)

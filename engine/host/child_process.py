@@ -66,14 +66,16 @@ class TetheredChild:
         self._ending: asyncio.Task[int] | None = None
 
     @classmethod
-    async def start(cls, module: str, arguments: Sequence[str], first_line: str) -> Self:
+    async def start(
+        cls, module: str, arguments: Sequence[str], first_line: str, name: str = "a helper process"
+    ) -> Self:
         """Start a module with the first line of its standard input; raise WorkerError if that fails.
 
-        Its standard output is for `read_line` and `read_all`.
+        Its standard output is for `read_line` and `read_all`. `name` says in the error what it is.
         """
         first = f"{first_line}\n".encode()
         if len(first) > _PIPE_BYTES:
-            raise WorkerError(f"{module} cannot be given {len(first)} bytes at its start")
+            raise WorkerError(f"{name} cannot be given {len(first)} bytes at its start")
         stdin, tether = os.pipe()
         try:
             os.set_blocking(tether, False)
@@ -87,7 +89,7 @@ class TetheredChild:
             )
         except OSError as error:
             os.close(tether)
-            raise WorkerError(f"{module} does not start: {explain_resource_error(error)}") from error
+            raise WorkerError(f"{name} does not start: {explain_resource_error(error)}") from error
         except BaseException:
             os.close(tether)
             raise

@@ -1,12 +1,11 @@
 """What an endpoint makes known while it serves: its metrics, and with `--announce` itself on this LAN."""
 
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from ...discovery.announcement import Announcement
 from ...engine.far.endpoint import Endpoint
-from ...engine.far.listener import reachable_hosts
 from ...engine.far.status import LogEntry, LogSink
 from ...engine.model.errors import UsageError
 from ...engine.model.ip_address import is_loopback_address
@@ -45,9 +44,12 @@ def check_announcement(name: str, port: int, bind: str | None) -> None:
 
 @asynccontextmanager
 async def announced_on_lan(
-    announcement: Announcement | None, listener: socket.socket, log: LogSink, *, is_bound: bool
+    announcement: Announcement | None, find_hosts: Callable[[], Sequence[str]], log: LogSink, *, is_bound: bool
 ) -> AsyncGenerator[None]:
-    """Announce an endpoint in the background while the block lasts; do nothing for None."""
+    """Announce an endpoint in the background while the block lasts; do nothing for None.
+
+    `find_hosts` returns its names and addresses, of which the addresses are announced.
+    """
     if announcement is None:
         yield
         return
@@ -56,7 +58,7 @@ async def announced_on_lan(
     def log_text(text: str) -> None:
         log(LogEntry("announced", text))
 
-    async with announced(announcement, reachable_hosts(listener), is_bound=is_bound, log=log_text):
+    async with announced(announcement, find_hosts(), is_bound=is_bound, log=log_text):
         yield
 
 

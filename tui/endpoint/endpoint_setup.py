@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ class EndpointConfig:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # its hosts are kept in it
 class EndpointSetup:
     """The resources of an endpoint: listening socket, limits, keys and certificate; those for iperf3 and browsers.
 
@@ -159,13 +160,18 @@ class EndpointSetup:
         iperf3_port = None if self.iperf3 is None else self.iperf3.port
         return Announcement(name, port, wants_key=has_key, wants_tls=has_tls, iperf3_port=iperf3_port)
 
-    def find_peers(self) -> list[str]:
-        """Return the addresses by which other hosts may reach the endpoint, with its port, the best one first.
+    @cached_property
+    def hosts(self) -> list[str]:
+        """The names and addresses by which other hosts may reach the endpoint, the best one first.
 
-        It asks the resolver for this host's name, for up to a second.
+        The first look asks the resolver for this host's name, for up to a second.
         """
+        return reachable_hosts(self.listener)
+
+    def find_peers(self) -> list[str]:
+        """Return `hosts`, each with the endpoint's port."""
         port = self.listener.getsockname()[1]
-        return [str(Peer(host, port)) for host in reachable_hosts(self.listener)]
+        return [str(Peer(host, port)) for host in self.hosts]
 
     def near_command(self, peer: str) -> str:
         """Return the command to paste at the near end, with the key if it is new; `peer` is of `find_peers`."""

@@ -49,7 +49,7 @@ _HOURS: Final = {"h": 1, "d": 24, "w": 7 * 24}
 _NUMBER: Final = re.compile(r"(\d{1,4}(?:\.\d{1,6})?)\s*%?", re.ASCII)
 _HERTZ: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*(?:Hz)?", re.ASCII | re.IGNORECASE)
 _MILLISECONDS: Final = re.compile(r"(\d{1,5}(?:\.\d{1,3})?)\s*(?:ms)?", re.ASCII | re.IGNORECASE)
-_RATE_REMEDY: Final = "give bits a second such as 100M, 2.5G or 10Gb (1K to 10T)"
+_RATE_REMEDY: Final = "give bits a second with a unit, such as 100K, 6M, 2.5G or 10Gb (1K to 10T)"
 _RATE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*([KMGTkmgt])(?:b(?:it)?(?:/s|ps)?)?", re.ASCII)
 _WHOLE: Final = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -128,7 +128,11 @@ def sending_rate(text: str) -> SendingRate:
     for name in RATE_WORDS:
         if word == name:
             return name
-    return _bit_s(text, "rate", f"give {', '.join(RATE_WORDS)}, or bits a second such as 100M or 2.5G (1K to 10T)")
+    return _bit_s(
+        text,
+        "rate",
+        f"give {', '.join(RATE_WORDS)}, or bits a second with a unit, such as 100M or 2.5G (1K to 10T)",
+    )
 
 
 def datagram_bytes(text: str) -> int | None:

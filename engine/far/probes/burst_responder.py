@@ -54,12 +54,18 @@ class BurstResponder:
         self._bucket = TokenBucket(_ANSWERS_S, now_ns)
         self._traffic = DatagramTraffic(limits, now_ns)
         self._sent = BurstSent(0, 0, 0, is_over=True)
+        self._datagram_bytes = self._sent_bytes = 0
         self._socket = BurstSocket(sock, self._secret, self._handle)
         accept_datagrams(sock, spec)
 
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
+
+    @property
+    def carried_bytes(self) -> tuple[int, int]:
+        """The payload of all bursts so far: what has arrived, and what was sent."""
+        return self._socket.receiver.payload_bytes, self._sent_bytes
 
     def _handle(self, data: bytes) -> None:
         if answer_control_datagram(self._socket.raw, data, self._spec):
@@ -78,6 +84,7 @@ class BurstResponder:
             return
         if request.burst > self._sent.burst and not self._socket.is_sending:
             self._sent = BurstSent(request.burst, 0, 0, is_over=False)
+            self._datagram_bytes = request.datagram_bytes
             try:
                 self._socket.send(request, self._note_sent, self._most_bit_s(request.datagram_bytes))
             except OSError as error:
@@ -95,6 +102,7 @@ class BurstResponder:
             _log.debug("burst %s: %r", self._sent.burst, error)
         sent, dropped = (0, 0) if burst is None else (burst.sent, burst.dropped)
         self._sent = replace(self._sent, sent=sent, dropped=dropped, is_over=True)
+        self._sent_bytes += (sent - dropped) * self._datagram_bytes
 
     def _report(self, query: BurstQuery) -> None:
         """Report a part of the arrivals; a burst of which nothing has come has none."""

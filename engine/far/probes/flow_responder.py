@@ -73,6 +73,7 @@ class FlowResponder:
         self._specs: dict[int, SessionSpec] = {}
         self._flows: dict[int, FlowSocket] = {}
         self._status = RoundStatus(0, 0, is_over=True)
+        self._senders: list[tuple[RoundSender, int]] = []  # with the bytes of each datagram
         self._sending: asyncio.Task[None] | None = None
         self._tracing: tuple[FlowSocket, HopProber] | None = None
         self._traces = 0
@@ -100,6 +101,11 @@ class FlowResponder:
         for flow in self._flows.values():
             flow.close()
         self._flows.clear()
+
+    @property
+    def carried_bytes(self) -> tuple[int, int]:
+        """The payload of all rounds so far: what has arrived, and what was sent."""
+        return self._clock.payload_bytes, sum(sender.sent * size for sender, size in self._senders)
 
     def _handle(self, flow: FlowSocket, data: bytes) -> None:
         if answer_control_datagram(flow.raw, data, self._specs[flow.flow]):
@@ -130,6 +136,7 @@ class FlowResponder:
             self._status = RoundStatus(order.round, 0, is_over=False)
             gap_ns = max(order.gap_ns, self._least_gap_ns(order.datagram_bytes))
             sender = RoundSender(replace(order, gap_ns=gap_ns), self._flows)
+            self._senders.append((sender, order.datagram_bytes))
             self._sending = asyncio.get_running_loop().create_task(self._send(sender))
         if order.round == self._status.round:
             flow.answer(self._status.pack(flow.secret))

@@ -99,5 +99,5 @@ async def test_a_child_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyP
     with pytest.raises(WorkerError, match="65537 bytes"):
         await TetheredChild.start("echo_child", [], "x" * 65_536)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(WorkerError, match="echo_child does not start: no such file"):
-        await TetheredChild.start("echo_child", [], "")
+    with pytest.raises(WorkerError, match="the echo does not start: no such file"):
+        await TetheredChild.start("echo_child", [], "", "the echo")

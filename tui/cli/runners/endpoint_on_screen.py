@@ -46,7 +46,7 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog,
         with handle_signals(receive, draws=True):
             announcement = setup.announcement(config.announce)
             async with announced_on_lan(
-                announcement, setup.listener, log.append_entry, is_bound=config.bind is not None
+                announcement, lambda: setup.hosts, log.append_entry, is_bound=config.bind is not None
             ):
                 await app.run_async()
             await served.finish()  # without the terminal the runs still have their time to end

@@ -141,7 +141,7 @@ async def _serve_clients(
         with handle_signals(signals.receive):
             _announce(config, endpoint.address, setup, key_file, metrics_url)
             announcement = setup.announcement(config.announce)
-            async with announced_on_lan(announcement, setup.listener, log, is_bound=config.bind is not None):
+            async with announced_on_lan(announcement, lambda: setup.hosts, log, is_bound=config.bind is not None):
                 notify_systemd("READY=1", manager)
                 await signals.stop.wait()
                 notify_systemd("STOPPING=1", manager)

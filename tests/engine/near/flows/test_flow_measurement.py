@@ -3,6 +3,7 @@
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.host import description
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PeerError, PeerRefused, PlanError
@@ -10,7 +11,10 @@ from linkgauge.engine.model.host_info import READS
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.near.flows.flow_measurement import FlowsRequest, measure_flows
+from linkgauge.engine.protocol.flow_datagrams import TWIN_EVERY
 from linkgauge.engine.results.flows.loss_judgement import LossKind
+
+from ...waiting import until
 
 pytestmark = pytest.mark.usefixtures("fork_server")
 REQUEST = FlowsRequest(flows=24, sweeps=24)
@@ -19,7 +23,7 @@ REQUEST = FlowsRequest(flows=24, sweeps=24)
 @pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("::1", marks=pytest.mark.every)])
 async def test_every_flow_is_counted_in_both_directions(host: str) -> None:
     """Loopback loses nothing, and the endpoint logs a test."""
-    log: list[object] = []
+    log: list[LogEntry] = []
     async with Endpoint(listen(host, 0), log.append) as endpoint:
         result = await measure_flows(Peer(*endpoint.address), REQUEST)
     assert [each.direction for each in result.directions] == list(Direction.DUPLEX.flows)
@@ -30,6 +34,10 @@ async def test_every_flow_is_counted_in_both_directions(host: str) -> None:
         assert all(flow.pairs <= 3 for flow in each.flows)
     assert result.silent_ports == ()
     assert "started: udp" in "\n".join(map(str, log))
+    await until(lambda: log[-1].event == "run_ended")
+    rounds_bytes = 24 * (24 + 24 // TWIN_EVERY) * REQUEST.datagram_bytes
+    for way in ("received_bytes", "sent_bytes"):
+        assert int(str(log[-1].fields[way])) >= rounds_bytes - 5 * REQUEST.datagram_bytes
 
 
 async def test_one_direction_and_a_row_of_ports_of_ones_own() -> None:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
+from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PeerError, PeerRefused, PlanError
 from linkgauge.engine.model.limits import Limits
@@ -21,7 +22,7 @@ QUICK = ShapeRequest(direction=Direction.OUT, bursts=3, datagram_bytes=1_400)
 @pytest.mark.alone
 async def test_loopback_is_not_policed_and_leaves_nothing_behind() -> None:
     """Both directions have a result; the endpoint has no client and no rejected datagram afterwards."""
-    lines: list[str] = []
+    lines: list[LogEntry] = []
     counts: list[tuple[Direction, int]] = []
     async with Endpoint(listen("127.0.0.1", 0), lines.append) as endpoint:
         async with asyncio.timeout(90):
@@ -38,6 +39,8 @@ async def test_loopback_is_not_policed_and_leaves_nothing_behind() -> None:
             while endpoint.admission.admitted_clients:  # noqa: ASYNC110 - only looking tells
                 await asyncio.sleep(0.01)
     assert not [line for line in lines if "rejected" in line]
+    (end,) = [line for line in lines if line.event == "run_ended"]
+    assert min(int(str(end.fields[way])) for way in ("received_bytes", "sent_bytes")) > 1_000_000
 
 
 async def test_an_end_without_udp_is_told_by_its_version() -> None:
