@@ -139,8 +139,9 @@ class BackgroundWriter:
         self._waiting_bytes += len(chunk.data or b"")
         self._waiting_results += chunk.is_result
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="linkgauge-output", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name="linkgauge-output", daemon=True)
+            thread.start()
+            self._thread = thread
         self._changed.notify_all()
 
     def _fail(self, error: OSError) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeVar
 
-from ..model.errors import LinkgaugeError, explain_resource_error
+from ..model.errors import LinkgaugeError, WorkerError, explain_resource_error
 
 T = TypeVar("T")
 
@@ -135,6 +135,8 @@ async def connect_socket(sock: socket.socket, address: tuple[Any, ...]) -> None:
 async def call_in_thread(function: Callable[[], T], *, name: str, deadline_s: float | None = None) -> T:
     """Return the result of a blocking call, or raise its error; raise TimeoutError after the deadline.
 
+    Raises WorkerError if this user may have no more threads.
+
     It runs in a thread that can be abandoned: the loop's own executor waits for its threads at exit, and a resolver
     or a driver may block far longer than the user waits. The thread ends when its call does, or with the process.
     """
@@ -155,6 +157,9 @@ async def call_in_thread(function: Callable[[], T], *, name: str, deadline_s: fl
         with contextlib.suppress(RuntimeError):  # the loop is closed: there is no waiting task
             loop.call_soon_threadsafe(settle, outcome)
 
-    threading.Thread(target=call, name=name, daemon=True).start()
+    try:
+        threading.Thread(target=call, name=name, daemon=True).start()
+    except RuntimeError as error:
+        raise WorkerError("no thread can be started: raise ulimit -u, or the limits of the service") from error
     async with asyncio.timeout(deadline_s):
         return await future

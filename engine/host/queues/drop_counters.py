@@ -64,8 +64,9 @@ class BackgroundReading:
         """Return the newest result and begin another reading; None before the first one."""
         if self._thread is None or not self._thread.is_alive():
             # A daemon: the process may end while the kernel keeps this one waiting.
-            self._thread = threading.Thread(target=self._read, name="qdisc", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._read, name="qdisc", daemon=True)
+            thread.start()
+            self._thread = thread
         return self._result
 
     def _read(self) -> None:

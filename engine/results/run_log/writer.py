@@ -94,9 +94,9 @@ class LogWriter:
         """Queue an entry; never waits and never raises."""
         if self._closed or entry.run_id in self._given_up:
             return
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="linkgauge-runlog", daemon=True)
-            self._thread.start()
+        if self._thread is None and not self._start():
+            self._refuse(entry.run_id, "no thread can be started: raise ulimit -u, or the limits of the service")
+            return
         if self._queued > _MAX_QUEUED:
             self._refuse(entry.run_id, "the disk is too slow, or does not answer")
             return
@@ -105,6 +105,16 @@ class LogWriter:
             self._queue.put(entry)
         else:
             self._held.append(entry)
+
+    def _start(self) -> bool:
+        """Start the thread; return whether this user may have one now."""
+        thread = threading.Thread(target=self._work, name="linkgauge-runlog", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        self._thread = thread
+        return True
 
     @contextlib.contextmanager
     def together(self) -> Generator[None]:

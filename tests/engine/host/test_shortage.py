@@ -4,6 +4,7 @@ import asyncio
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,6 +127,28 @@ def test_a_command_of_a_user_without_processes_says_so_and_ends(others_folder: P
     assert status == 3, output
     words = " ".join(output.split())
     assert "ulimit -u" in words or LINE.partition(" ")[2] in words, output
+
+
+@as_another_user
+def test_a_watch_of_a_user_without_threads_goes_on_and_says_so(others_folder: Path) -> None:
+    """A test without a thread has no result, and the journal's events wait for one."""
+    words = ("watch", "127.0.0.1:9", "--headless", "--every", "1s", "--probe-every", "none", "--seconds", "0.5")
+    command, variables = of_another_user(others_folder, 4, *words)
+    process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    lines: list[str] = []
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            if sum("test begins" in each for each in lines) == 2:
+                process.terminate()
+        assert process.wait(DEADLINE_S) == 128 + signal.SIGTERM, lines
+    finally:
+        process.kill()
+        process.communicate()
+    said = "".join(lines)
+    assert "Traceback" not in said
+    assert "no thread can be started: raise ulimit -u" in said
 
 
 @as_another_user

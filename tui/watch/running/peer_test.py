@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ....engine.host.shortage import find_shortage_in
 from ....engine.model.errors import (
     LinkgaugeError,
     PeerBusy,
@@ -91,17 +92,18 @@ class PeerTest:
                     result = await self._measure(plan)
                 except PeerLacksTurns:
                     result = await self._measure(self._watched.plan)
-        except asyncio.CancelledError:
-            if not self._is_stopped:
-                raise
-            return None
-        except PeerBusy:
+        except (asyncio.CancelledError, PeerBusy):
             if not self._is_stopped:
                 raise
             return None
         except LinkgaugeError as error:
             _log.debug("check %s of %s: %r", self.run_id, self._watched.name, error)
             result = failure_of(error)
+        except (RuntimeError, MemoryError) as error:
+            detail = find_shortage_in(str(error) or type(error).__name__)
+            if detail is None:
+                raise
+            result = CheckResult(CheckVerdict.FAILED, detail=detail)
         except TimeoutError:
             detail = f"{self._watched.peer} did not end its test within {deadline_s:g} s"
             result = CheckResult(CheckVerdict.FAILED, detail=detail)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import RunLogError, RunLogFull, RunLogLocked, UnknownRun
+from ....engine.model.errors import RunLogError, RunLogFull, RunLogLocked, UnknownRun, WorkerError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.journal import Journal
@@ -184,12 +184,12 @@ class CommittedEvents:
             if since_s is not None and now_s - since_s >= _PRUNE_EVERY_S:
                 await self.emit(self._state.use.as_event(now_s), get_plan())
                 if not self.is_behind:
-                    with suppress(RunLogFull):
+                    with suppress(RunLogFull, WorkerError):
                         await call_in_thread(lambda: self._journal.prune(self._clock()), name="journal")
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _append(self, events: tuple[WatchEvent, ...], plan: WatchPlan) -> None:
-        """Append events to the journal, after those that the disk had no room for; wait for a locked run log."""
+        """Append events to the journal, after those that could not be written; wait for a locked run log."""
         began_s, has_told = time.monotonic(), False
         events = (*self._unwritten, *events)
         while True:
@@ -201,14 +201,16 @@ class CommittedEvents:
                 if not has_told:
                     self._tell_reader(f"{error}; the watch waits for it")
                 has_told = True
-            except RunLogFull as error:
+            except (RunLogFull, WorkerError) as error:  # WorkerError: there is no thread for it
                 if not self._unwritten:
-                    self._tell_reader(f"{error}; the watch goes on, and writes its events once there is room")
+                    self._tell_reader(f"{error}; the watch goes on, and writes its events once that is possible")
                 self._unwritten = events[-_MOST_UNWRITTEN:]
                 return
             else:
                 if self._unwritten:
-                    self._tell_reader(f"the run log has room again; the {len(events)} events that waited are in it")
+                    self._tell_reader(
+                        f"the run log can be written again; the {len(events)} events that waited are in it"
+                    )
                 self._unwritten = ()
                 return
 
