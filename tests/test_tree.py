@@ -12,7 +12,6 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "observe", "presets", "tui
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
-    "engine/near/flows/flow_exchange": "whole tests: tests/engine/near/flows/test_flow_measurement.py, tests/end_to_end/test_flows.py",
     "engine/near/flows/started_test": "whole tests: tests/engine/near/flows/test_flow_measurement.py",
     "tui/cli/commands/paths/flows": "tests/end_to_end/test_flows.py",
     "tui/cli/render/flow_report": "a printer of sentences and tables: tests/tui/cli/render/test_flow_sentences.py, tests/end_to_end/test_flows.py",
@@ -43,7 +42,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/http/page_headers": "data; tests/tui/cli/web/test_web_server.py, tests/tui/endpoint/browser/test_browser_service.py",
     "mesh/over_ssh/dask_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/over_ssh/host_login": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
-    "engine/near/shape/burst_exchange": "whole measurements: tests/engine/near/shape/test_shape_measurement.py, tests/end_to_end/test_shape.py",
     "tui/cli/commands/paths/shape": "tests/end_to_end/test_shape.py",
     "engine/near/path_tracing": "whole runs: tests/engine/near/test_path_runs.py, tests/end_to_end/test_path_hops.py",
     "engine/workloads/probes/probe_echo": "with its two users: tests/engine/far/probes/test_echo_responder.py, tests/engine/path/test_hop_prober.py",
