@@ -11,7 +11,7 @@ from ..model.directions import End, sender_of
 from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
 from ..model.plan import Mode, Plan, format_size
-from ..model.shell_commands import enable_offloads_command
+from ..model.texts.shell_commands import enable_offloads_command
 from ..model.workload import Workload
 
 # Set for commands in a lab that has switched offloads off itself: then their absence is not a problem.

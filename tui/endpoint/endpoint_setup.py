@@ -23,7 +23,7 @@ from ...engine.model.ip_address import check_zone, is_loopback_address
 from ...engine.model.limits import Limits
 from ...engine.model.peer import DEFAULT_PORT, Peer
 from ...engine.model.shared_key import KEY_VARIABLE, SharedKey
-from ...engine.model.shell_commands import shell_command
+from ...engine.model.texts.shell_commands import shell_command
 from ...engine.workloads.fastest_mode import ModeChooser
 from ...metrics.publication import Publication, PublishingPlan
 from ..session.credentials import key_from_environment

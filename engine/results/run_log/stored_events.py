@@ -16,7 +16,7 @@ from ...model.errors import DecodeError, PlanError, RunLogError
 from ...model.events import Ended, Event, Warned, WarningKind
 from ...model.run_end import RunEnd
 from ...model.serialization import decode_tagged, encode_tagged
-from ...model.shell_commands import shell_command
+from ...model.texts.shell_commands import shell_command
 from .event_blocks import unpack_events
 from .log_file import MAX_VALUE_BYTES, LogConnection
 from .write_backlog import Block

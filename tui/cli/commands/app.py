@@ -5,7 +5,7 @@ from typing import Final
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
-from ....engine.model.shell_commands import shell_command
+from ....engine.model.texts.shell_commands import shell_command
 from ...words.parsing import resolve_language
 from ..click_extension.option_fields import argument, group, setting_option
 from ..completion import complete_preset

@@ -300,7 +300,7 @@ def add_named_key(options: NamedKeyOptions) -> int:
     it reads the file again: SIGHUP, or systemctl reload linkgauge.
     """
     from ....engine.model.shared_key import KEY_VARIABLE
-    from ....engine.model.shell_commands import shell_command
+    from ....engine.model.texts.shell_commands import shell_command
     from ...session.named_keys import FORMER_NAME, add_key
 
     path = options.find()
