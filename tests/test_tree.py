@@ -12,6 +12,7 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "observe", "presets", "tui
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
+    "engine/model/events": "data; decoded from bad input in tests/engine/model/test_serialization.py",
     "engine/near/flows/flow_exchange": "whole tests: tests/engine/near/flows/test_flow_measurement.py, tests/end_to_end/test_flows.py",
     "engine/near/flows/started_test": "whole tests: tests/engine/near/flows/test_flow_measurement.py",
     "tui/cli/commands/paths/flows": "tests/end_to_end/test_flows.py",

@@ -3,8 +3,8 @@
 from typing import Final
 
 from ..model.counters.samples import OtherTests, Sample
-from ..model.events import WarningText
 from ..model.plan import SECOND_NS
+from ..model.texts.warning_text import WarningText
 
 _GONE_NS: Final = 3 * SECOND_NS  # others that come back sooner are the same ones
 

@@ -15,9 +15,9 @@ from ..model.counters.samples import CpuWaits, Sample, SessionSample
 from ..model.counters.session_counters import BUFFER_COUNTER_NAMES
 from ..model.directions import End, sender_of
 from ..model.errors import RemoteProtocolError
-from ..model.events import WarningText
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_DATAGRAM_BYTES, MAX_SESSIONS, SECOND_NS, Plan
+from ..model.texts.warning_text import WarningText
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
 _MIN_LIMITED_NS: Final = 1_000_000  # a number of bytes may be carried in no time

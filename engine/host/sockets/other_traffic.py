@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from ...model.counters.samples import Sample
 from ...model.directions import Direction, End, sender_of
 from ...model.errors import LinkgaugeError
-from ...model.events import WarningText
 from ...model.plan import SECOND_NS
+from ...model.texts.warning_text import WarningText
 from ...model.workload import Workload
 from ...protocol.other_tests_warning import describe_rate
 from ..nics.nic import read_nic

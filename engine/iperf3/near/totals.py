@@ -9,8 +9,9 @@ from typing import Final
 
 from ...model.counters.samples import Sample
 from ...model.directions import Direction, End
-from ...model.events import SessionTotal, Totals, WarningText
+from ...model.events import SessionTotal, Totals
 from ...model.plan import SECOND_NS
+from ...model.texts.warning_text import WarningText
 from ..protocol.cookie_and_streams import Stream
 from ..protocol.results import EndResults, StreamResult, total_of
 
