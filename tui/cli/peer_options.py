@@ -19,7 +19,7 @@ from ..session.setting_table import family
 from ..words import parsing
 from .click_extension.option_fields import argument, flag, group, is_typed, option, setting_option
 from .completion import complete_test_preset
-from .options import TEST
+from .plan_options import TEST
 
 if TYPE_CHECKING:
     from ...presets.catalog import Catalog

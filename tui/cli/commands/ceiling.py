@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...words import parsing
 from ..click_extension.option_fields import flag, option
-from ..options import json_flag, redact_flag
 from ..output import PROGRAM, emit_json, emit_rich, print_stderr, write_in_background
+from ..output_options import json_flag, redact_flag
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

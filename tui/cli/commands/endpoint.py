@@ -12,8 +12,8 @@ from ...words import parsing
 from ..click_extension.command_groups import CommandWithMore, DefaultGroup
 from ..click_extension.option_fields import argument, flag, group, option, setting_option
 from ..metrics_options import MetricsOptions
-from ..options import json_flag
 from ..output import emit_json, emit_line, print_stderr
+from ..output_options import json_flag
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
