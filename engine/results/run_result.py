@@ -127,7 +127,7 @@ class PlanFigures:
             cls,
             plan,
             warmup="auto" if plan.warmup_auto else "fixed",
-            warmup_s=None if warmup_ns is None else seconds(warmup_ns),
+            warmup_s=seconds(warmup_ns),
             rate=settings.rate,
             transactions=transactions,
             **limit,
