@@ -49,9 +49,9 @@ class ObservedSocket:
 class Started:
     """Both ends are ready and the clocks have started: always the first event of a run.
 
-    `idle` is the probe's sample from before payload flowed. `ip_version` (4 or 6) and `address` are those of the
-    connections to the far end. `observed` is the connection of another program that the samples are of: then it is
-    no test, the plan has only the direction, and nothing is known of the far end.
+    `idle` is the probe's sample from before payload flowed. `ip_version` (4 or 6) and `address` belong to the
+    connections to the far end. `observed` is the connection of another program that was sampled: then the run is
+    not a test, the plan has only the direction, and nothing is known of the far end.
     """
 
     started_utc: str

@@ -292,7 +292,7 @@ class Run(ABC):
             self._looking.add_done_callback(self._tasks.discard)
 
     async def _look_for_other_traffic(self, look: Callable[[], str | None]) -> None:
-        """Warn of other programs' traffic through the interface; a kernel that does not tell of it is no fault."""
+        """Warn of other programs' traffic through the interface. A kernel that cannot tell is not a fault."""
         with contextlib.suppress(LinkgaugeError, OSError, TimeoutError):
             text = await call_in_thread(look, name="sockets", deadline_s=_LOOK_DEADLINE_S)
             if text is not None:

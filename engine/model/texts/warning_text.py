@@ -6,6 +6,8 @@ The sentences about a run's end are in `model/run_end`.
 
 from enum import StrEnum
 
+from ..plan import SECOND_NS
+
 
 class WarningKind(StrEnum):
     """What a warning means to the diagnosis. Its text does not say: the other end can send any text."""
@@ -84,3 +86,25 @@ class WarningText(StrEnum):
         "datagrams: the {receiver} host reports {received} different ones received, but the {sender} one {sent} "
         "sent; one of these figures cannot be right"
     )
+
+
+def clocks_differ(*, near_ns: int, far_ns: int) -> str:
+    """Return the warning that the clocks of both ends count the same test differently."""
+    return WarningText.CLOCKS_DIFFER.format(near=seconds_text(near_ns), far=seconds_text(far_ns))
+
+
+def bytes_implausible(*, received: int, acknowledged: int) -> str:
+    """Return the warning that the far end reports more bytes than its kernel acknowledged."""
+    counts = {"received": received, "acknowledged": acknowledged}
+    return WarningText.BYTES_IMPLAUSIBLE.format(**{name: f"{count / 1e9:.1f} GB" for name, count in counts.items()})
+
+
+def seconds_text(ns: int) -> str:
+    """Return a time for a sentence of the engine: `10.0 s`."""
+    return f"{ns / SECOND_NS:.1f} s"
+
+
+def rate_text(bit_s: float) -> str:
+    """Return a rate for a sentence of the engine: `94.2 Mb/s`, `9.41 Mb/s`."""
+    megabit_s = bit_s / 1e6
+    return f"{megabit_s:.1f} Mb/s" if megabit_s >= 10 else f"{megabit_s:.3g} Mb/s"
