@@ -95,8 +95,9 @@ def clocks_differ(*, near_ns: int, far_ns: int) -> str:
 
 def bytes_implausible(*, received: int, acknowledged: int) -> str:
     """Return the warning that the far end reports more bytes than its kernel acknowledged."""
-    counts = {"received": received, "acknowledged": acknowledged}
-    return WarningText.BYTES_IMPLAUSIBLE.format(**{name: f"{count / 1e9:.1f} GB" for name, count in counts.items()})
+    return WarningText.BYTES_IMPLAUSIBLE.format(
+        received=f"{received / 1e9:.1f} GB", acknowledged=f"{acknowledged / 1e9:.1f} GB"
+    )
 
 
 def seconds_text(ns: int) -> str:
