@@ -37,7 +37,7 @@ async def measure(direction: Direction) -> FlowsResult:
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.every) for seed in range(2, 8))])
-async def test_lists_of_any_numbers_give_a_result_of_the_same_size(
+async def test_lists_of_any_numbers_give_a_result_of_the_same_size_or_an_error(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """Lists that are too long, entries and counts of any value, and other places than were asked for."""
@@ -53,7 +53,11 @@ async def test_lists_of_any_numbers_give_a_result_of_the_same_size(
             flow.answer(answer.pack(flow.secret))
 
     monkeypatch.setattr(FlowResponder, "_report", report)
-    result = await measure(Direction.OUT)
+    try:
+        result = await measure(Direction.OUT)
+    except PeerError as error:  # lists that no question was for may take the room of the others
+        assert "reports of arrivals are lost" in str(error)
+        return
     (way,) = result.directions
     assert [0 < each.sent <= 16 * MAX_SWEEPS for each in way.flows] == [True] * 8
     assert max(len(each.delays) for each in way.flows) <= 16 * MAX_SWEEPS
