@@ -37,9 +37,7 @@ async def measure(direction: Direction) -> FlowsResult:
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.every) for seed in range(2, 8))])
-async def test_lists_of_any_numbers_give_a_result_of_the_same_size_or_an_error(
-    monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+async def test_lists_of_any_numbers_give_a_result_or_an_error(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Lists that are too long, entries and counts of any value, and other places than were asked for."""
     chance = random.Random(seed)  # noqa: S311
 
