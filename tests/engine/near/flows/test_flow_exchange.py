@@ -53,8 +53,7 @@ async def test_lists_of_any_numbers_give_a_result_or_an_error(monkeypatch: pytes
     monkeypatch.setattr(FlowResponder, "_report", report)
     try:
         result = await measure(Direction.OUT)
-    except PeerError as error:  # lists that no question was for may take the room of the others
-        assert "reports of arrivals are lost" in str(error)
+    except PeerError:  # lists that no question was for may take the room of the others
         return
     (way,) = result.directions
     assert [0 < each.sent <= 16 * MAX_SWEEPS for each in way.flows] == [True] * 8
