@@ -105,7 +105,7 @@ class _Sender:
 
     def _send_one(self) -> None:
         """Send the next datagram, once the socket has room for it."""
-        number = burst_number(self._burst, len(self.stamps_ns))
+        number, refusal = burst_number(self._burst, len(self.stamps_ns)), errno.ETIMEDOUT
         for _ in range(_TRIES):
             now_ns = time.monotonic_ns()
             try:
@@ -117,9 +117,10 @@ class _Sender:
                 if error.errno == errno.ENOBUFS or error.errno in NOT_SENT:
                     self.dropped += 1
                 elif error.errno in OF_EARLIER_DATAGRAMS or isinstance(error, ConnectionRefusedError):
+                    refusal = error.errno or refusal
                     continue
                 else:
                     raise
             self.stamps_ns.append(now_ns)
             return
-        raise OSError(errno.ETIMEDOUT, "the interface takes no more datagrams")
+        raise OSError(refusal, "the kernel takes no more datagrams")

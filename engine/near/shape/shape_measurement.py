@@ -1,6 +1,7 @@
 """The measurement of a policer or shaper, each direction by itself: a test of UDP whose payload are bursts."""
 
 import asyncio
+import errno
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -96,7 +97,10 @@ async def measure_shape(
         except ConnectionClosed as error:
             raise PeerError(f"{peer} ended the conversation: {error}; {CHECK_HAS_UDP}") from error
         except OSError as error:
-            raise PeerError(f"{peer}: {explain_os_error(error)}") from error
+            reason = explain_os_error(error)
+            if error.errno == errno.EMSGSIZE:
+                reason = f"the path carries no datagrams of {request.datagram_bytes} bytes; give a smaller --datagram"
+            raise PeerError(f"{peer}: {reason}") from error
         finally:
             control.try_send(Stop(RunEnd(Reason.STOPPED, "")))
 

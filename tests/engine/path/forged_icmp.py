@@ -1,12 +1,40 @@
 """Messages of ICMP about a datagram that a connected UDP socket has sent, as anybody who sees it can forge them."""
 
+import os
+import shutil
 import socket
 import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
+
+from linkgauge.engine.lab.namespaces import set_namespace, unshare
 
 _ICMP: Final = {4: (socket.IPPROTO_ICMP, 1), 6: (socket.IPPROTO_ICMPV6, 58)}
 _TOO_LONG: Final = {4: (3, 4), 6: (2, 0)}  # type and code: RFC 1191, RFC 8201
 _TIME_EXCEEDED: Final = {4: (11, 0), 6: (3, 0)}
+
+
+_CLONE_NEWNET: Final = 0x4000_0000  # linux/sched.h
+
+
+@contextmanager
+def own_loopback() -> Iterator[None]:
+    """Have the sockets that are made in a block use a loopback of their own; needs root and iproute2.
+
+    The kernel keeps a forged MTU for ten minutes: on the machine's loopback it would be that of every other test.
+    """
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        unshare(_CLONE_NEWNET)
+        try:
+            subprocess.run([shutil.which("ip") or "", "link", "set", "lo", "up"], check=True, timeout=20)
+            yield
+        finally:
+            set_namespace(home)
+    finally:
+        os.close(home)
 
 
 class ForgedIcmp:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from linkgauge.engine.protocol.probe_datagrams import ProbeDatagram, decode_echo
 from linkgauge.engine.protocol.tokens import RunSecret
 
 from ..waiting import until
-from .forged_icmp import ForgedIcmp
+from .forged_icmp import ForgedIcmp, own_loopback
 
 RUN = RunSecret(b"shared", b"nonce", b"open")
 NEAR, FAR = path_secrets(RUN, End.NEAR), path_secrets(RUN, End.FAR)
@@ -27,7 +28,6 @@ class Ends:
     host: str
     prober: HopProber
     other: socket.socket
-    addresses: tuple[tuple[str, int], tuple[str, int]]
 
 
 def connected_pair(host: str) -> tuple[socket.socket, socket.socket]:
@@ -48,7 +48,7 @@ async def ends(request: pytest.FixtureRequest) -> AsyncIterator[Ends]:
     near, far = connected_pair(request.param)
     prober = HopProber(near, End.NEAR, NEAR)
     with far:
-        yield Ends(request.param, prober, far, (near.getsockname()[:2], far.getsockname()[:2]))
+        yield Ends(request.param, prober, far)
     prober.close()
     prober.close()
 
@@ -95,11 +95,18 @@ async def test_probes_of_this_end_are_no_probes_of_the_other_one(ends: Ends) -> 
     assert not ends.prober.take_trace().is_reached
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for forged messages of ICMP")
-async def test_forged_messages_of_icmp_take_no_memory_and_break_no_trace(ends: Ends) -> None:
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("ip") is None, reason="forged messages of ICMP need root and iproute2"
+)
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_forged_messages_of_icmp_take_no_memory_and_break_no_trace(host: str) -> None:
     """Whatever MTU they report, and whatever datagram they say has ended on its way."""
+    with own_loopback():
+        near, far = connected_pair(host)
+        addresses = near.getsockname()[:2], far.getsockname()[:2]
+        forged = ForgedIcmp(*addresses)
+    ends = Ends(host, HopProber(near, End.NEAR, NEAR), far)
     await receive(ends.other)
-    forged = ForgedIcmp(*ends.addresses)
     try:
         for mtu_bytes in ((1 << 32) - 1, 1 << 31, 0, 1, 1_280):
             forged.too_long(mtu_bytes)
@@ -113,6 +120,8 @@ async def test_forged_messages_of_icmp_take_no_memory_and_break_no_trace(ends: E
         assert (trace.is_reached, [hop.routers for hop in trace.hops]) == (False, [])
     finally:
         forged.close()
+        ends.prober.close()
+        far.close()
 
 
 async def test_no_more_probes_are_sent_than_allowed_whatever_comes_back(ends: Ends) -> None:
