@@ -110,7 +110,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/gauges/responsiveness_panel": "tests/tui/run/test_responsiveness.py, and pictures beside it",
     "tui/watch/watch_lines": "tests/tui/watch/test_watch_screen.py, and pictures beside it",
     "tui/cli/render/runs": "a printer of rows: rows in tests/tui/words/test_comparison.py and test_run_line.py, printed in tests/tui/cli/commands/saved_runs/test_runs.py",
-    "tui/words/table": "data without code; printed in tests/tui/cli/render/test_table.py and tests/tui/report/test_html.py",
+    "tui/words/table": "data without code; printed in tests/tui/kit/drawing/test_printed_table.py and tests/tui/report/test_html.py",
     "tui/cli/render/sweep": "a printer of rows: rows in tests/tui/sweep/test_sweep_words.py, printed in tests/tui/cli/commands/test_sweep.py",
 }
 
@@ -160,7 +160,6 @@ SAME_ROLE = {
     "settings",
     "summary",
     "sweep",
-    "table",
 }
 
 

@@ -13,6 +13,7 @@ from ....engine.results.responsiveness.result import Responsiveness
 from ....engine.results.summary import Summary
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT
+from ...kit.drawing.printed_table import indented
 from ...session.run_recorder import Outcome
 from ...words import numbers
 from ...words.datagram_results import capacity_texts, run_losses, udp_text
@@ -33,7 +34,6 @@ from ...words.summary import (
     transfer_text,
     warmup_text,
 )
-from .table import indented
 
 VERDICT_STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
 
