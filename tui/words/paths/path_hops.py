@@ -68,13 +68,18 @@ def _notes(way: Way, hop: HopResult) -> Iterator[str]:
 
 def path_sentences(path: PathResult) -> list[str]:
     """Return what was found, in a sentence each: queues, losses, MTUs, and hops whose answers mislead."""
-    sentences = [sentence for way in path.ways for sentence in _way_sentences(way)]
+    sentences = [sentence for way in path.ways for sentence in (*_place_sentences(way), *_further_sentences(way))]
     if not any(way.queues for way in path.ways):
         sentences.insert(0, "No hop has a queue that delays other traffic under load.")
     return sentences
 
 
-def _way_sentences(way: Way) -> Iterator[str]:
+def place_sentences(path: PathResult) -> list[str]:
+    """Return only the sentences about queues and losses."""
+    return [sentence for way in path.ways for sentence in _place_sentences(way)]
+
+
+def _place_sentences(way: Way) -> Iterator[str]:
     for number, queue in enumerate(way.queues):
         yield _queue_sentence(way, queue, "The" if number == 0 else "Another")
     if way.loss is not None:
@@ -83,12 +88,15 @@ def _way_sentences(way: Way) -> Iterator[str]:
             yield f"The loss is {_place_text(way, way.loss)}: {lost}."
         else:
             yield f"{lost[0].upper()}{lost[1:]}; the routers answer too seldom to tell where."
+
+
+def _further_sentences(way: Way) -> Iterator[str]:
     for report in way.mtus:
         yield f"Behind {report.router}, {_WAYS[way.direction]}, the MTU is {report.mtu_bytes} bytes."
     if slow := [str(hop.ttl) for hop in way.hops if hop.answers == "slow"]:
-        hops = f"Hop {slow[0]} answers" if len(slow) == 1 else f"Hops {', '.join(slow)} answer"
         counted = _COUNTED[way.direction]
-        yield f"{hops} late{counted}, but traffic passes in time: a slow control plane, not a queue."
+        hops = f"Hop {slow[0]}{counted} answers" if len(slow) == 1 else f"Hops {', '.join(slow)}{counted} answer"
+        yield f"{hops} late, but traffic passes in time: a slow control plane, not a queue."
     if not way.is_reached:
         other = way.sender.other.label
         yield f"No probe came back from the {other} end: nothing is judged {_WAYS[way.direction]}."
