@@ -45,6 +45,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/over_ssh/host_login": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "engine/near/shape/burst_exchange": "whole measurements: tests/engine/near/shape/test_shape_measurement.py, tests/end_to_end/test_shape.py",
     "tui/cli/commands/paths/shape": "tests/end_to_end/test_shape.py",
+    "engine/path/hop_locator": "through chains of hosts: tests/end_to_end/test_mtu_hops.py",
     "engine/near/path_tracing": "whole runs: tests/engine/near/test_path_runs.py, tests/end_to_end/test_path_hops.py",
     "engine/workloads/probes/probe_echo": "with its two users: tests/engine/far/probes/test_echo_responder.py, tests/engine/path/test_hop_prober.py",
     "engine/results/path/path_result": "data without code; made in tests/engine/results/path/test_hop_judgement.py",

@@ -1,8 +1,8 @@
 """When to tell of news: what is untold, what is on its way, what quiet hours hold back, what is repeated. Pure.
 
 News is a change of level or of the path, or a test that counts and has another verdict than the one before it. Each
-is told once. It is untold until the journal has `ChangeTold` of it, so that a restart tells what the watch could not
-tell before.
+is told once. It is untold until the journal has `ChangeTold` of it, so that a restart tells what the watch could
+not tell before.
 """
 
 from collections.abc import Mapping

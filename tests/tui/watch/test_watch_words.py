@@ -121,7 +121,10 @@ def ended(result: CheckResult, attempt: int = 0, *, decides: bool = True) -> Che
         (
             replace(REROUTED, after=Route(Direction.IN, (("192.0.2.8",), ("192.0.2.9",)))),
             "change",
-            "db-02: path in changed at hop 2 from the remote end: 192.0.2.1 before, 192.0.2.9 now; 2 hops, 3 before",
+            (
+                "db-02: path in changed at hop 2 from the remote end: 192.0.2.1 before, 192.0.2.9 now; "
+                "2 hops, 3 before"
+            ),
         ),
         (
             replace(REROUTED, after=Route(Direction.OUT, ((), ()))),
