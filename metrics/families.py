@@ -103,6 +103,15 @@ SHIFTS: Final = Family(
     (*_PEER, "metric", "direction"),
     "counter",
 )
+PATH_CHANGES: Final = Family(
+    "linkgauge_path_changes_total",
+    "Changes of the path to the peer (`out`) and back (`in`), if it is traced.",
+    (*_PEER, "direction"),
+    "counter",
+)
+PATH_HOPS: Final = Family(
+    "linkgauge_path_hops", "Hops of the path in the last test, the other end included.", (*_PEER, "direction")
+)
 DATA: Final = Family(
     "linkgauge_data_bytes_total",
     "Payload of tests and probes, both directions. It starts again each month (UTC).",

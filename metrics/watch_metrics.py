@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from .. import __version__
+from ..engine.model.directions import Direction
 from ..engine.model.plan import Plan
 from ..watch.data_budget import MonthUse
 from ..watch.events import CheckResult, CheckVerdict, Metric
@@ -41,6 +42,8 @@ def read_watch(
         yield from _read_probe(status, labels)
         yield from _read_counts(status, labels)
         yield from _read_shifts(status, labels)
+        if watched.plan.path:
+            yield from _read_paths(status, labels)
         yield from _read_data(use, watched.name, now_s, labels)
         yield from _read_times(status, labels)
 
@@ -52,6 +55,15 @@ def _read_shifts(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Readin
             yield Reading(
                 families.SHIFTS, status.change_counts.get((metric, is_worse), 0), (*labels, name, direction)
             )
+
+
+def _read_paths(status: PeerStatus, labels: tuple[str, ...]) -> Iterator[Reading]:
+    """Yield the changes of the path of each direction, 0 included, and its hops in the last test."""
+    for direction in Direction.DUPLEX.flows:
+        _, count = status.path_changes.get(direction, (None, 0))
+        yield Reading(families.PATH_CHANGES, count, (*labels, direction.value))
+    for route in () if status.last_check is None else status.last_check.result.routes:
+        yield Reading(families.PATH_HOPS, len(route.hops), (*labels, route.direction.value))
 
 
 def _read_marks(watched: WatchedPeer, labels: tuple[str, ...]) -> Iterator[Reading]:

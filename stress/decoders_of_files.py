@@ -9,11 +9,13 @@ import os
 import random
 import sqlite3
 import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from decoders import BrokenPromise, Decoder, own_folder
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
@@ -35,7 +37,9 @@ from linkgauge.watch.events import (
     CheckVerdict,
     Level,
     Metric,
+    PathChanged,
     ProbeEnded,
+    Route,
     WatchEvent,
     WatchStarted,
 )
@@ -120,12 +124,15 @@ def _watch_journal(data: bytes) -> str:
 def _watch_lines() -> bytes:
     result = CheckResult(CheckVerdict.BELOW, 10**9, ((Metric.GOODPUT_BIT_S, 5.6e8),), 59.6, "loss", None, "r1")
     level = Level(9.4e8, 9.3e8, None, 30)
+    routes = [Route(Direction.OUT, ((), (router,))) for router in ("192.0.2.1", "2001:db8::1")]
+    result = replace(result, routes=(routes[0],))
     events: tuple[WatchEvent, ...] = (
         WatchStarted(1e9, ("db-1",)),
         CheckBegan(1e9, "db-1", 1e9, 0, "r1"),
         CheckEnded(1e9 + 10, "db-1", 1e9, 0, result, decides=False),
         ProbeEnded(1e9 + 60, "db-1", CheckResult(CheckVerdict.GOOD, 100, ((Metric.LATENCY_S, 0.000_2),))),
         ChangeFound(1e9 + 90, "db-1", Metric.GOODPUT_BIT_S, 1e9, level, level, is_worse=True),
+        PathChanged(1e9 + 90, "db-1", routes[0], routes[1]),
     )
     return "\n".join(map(event_text, events)).encode()
 

@@ -251,7 +251,10 @@ WIRE_DECODERS: Final = (
     Decoder(
         "path datagrams",
         _path_datagram,
-        tuple(PathDatagram(kind, 7, 200, "192.0.2.1").pack(_SESSION_SECRET) for kind in PathKind),
+        tuple(
+            PathDatagram(kind, 7, 200, "192.0.2.1", 9 if kind is PathKind.TRACE else 0).pack(_SESSION_SECRET)
+            for kind in PathKind
+        ),
     ),
     Decoder(
         "burst datagrams",

@@ -44,6 +44,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "mesh/over_ssh/dask_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/over_ssh/host_login": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "tui/cli/commands/paths/shape": "tests/end_to_end/test_shape.py",
+    "engine/path/hop_locator": "through chains of hosts: tests/end_to_end/test_mtu_hops.py",
     "engine/near/path_tracing": "whole runs: tests/engine/near/test_path_runs.py, tests/end_to_end/test_path_hops.py",
     "engine/workloads/probes/probe_echo": "with its two users: tests/engine/far/probes/test_echo_responder.py, tests/engine/path/test_hop_prober.py",
     "engine/results/path/path_result": "data without code; made in tests/engine/results/path/test_hop_judgement.py",
@@ -110,7 +111,7 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/gauges/responsiveness_panel": "tests/tui/run/test_responsiveness.py, and pictures beside it",
     "tui/watch/watch_lines": "tests/tui/watch/test_watch_screen.py, and pictures beside it",
     "tui/cli/render/runs": "a printer of rows: rows in tests/tui/words/test_comparison.py and test_run_line.py, printed in tests/tui/cli/commands/saved_runs/test_runs.py",
-    "tui/words/table": "data without code; printed in tests/tui/cli/render/test_table.py and tests/tui/report/test_html.py",
+    "tui/words/table": "data without code; printed in tests/tui/kit/drawing/test_printed_table.py and tests/tui/report/test_html.py",
     "tui/cli/render/sweep": "a printer of rows: rows in tests/tui/sweep/test_sweep_words.py, printed in tests/tui/cli/commands/test_sweep.py",
 }
 
@@ -160,7 +161,6 @@ SAME_ROLE = {
     "settings",
     "summary",
     "sweep",
-    "table",
 }
 
 

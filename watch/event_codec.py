@@ -1,8 +1,8 @@
 """Events of a watch as JSON objects and back: the lines of `--json-stream`, the entries of the journal. Pure.
 
 An object has a `type`: `watch_start`, `check_start`, `check_end`, `check_skip`, `checks_missed`, `probe`,
-`level_change`, `change_told`, `data_used`, `watch_notice`, `watch_end`. Its other keys are the fields of the event.
-Figures are an object by metric.
+`level_change`, `path_change`, `change_told`, `data_used`, `watch_notice`, `watch_end`. Its other keys are the
+fields of the event. Figures are an object by metric.
 
 Reading is strict, because a journal may be damaged. Wrong types, unknown keys, impossible times and kinds from a
 newer linkgauge are errors. `read_events` leaves such entries out and says why, so that one bad entry does not end
@@ -25,6 +25,7 @@ from .events import (
     CheckSkipped,
     ChecksMissed,
     DataUsed,
+    PathChanged,
     ProbeEnded,
     WatchEnded,
     WatchEvent,
@@ -47,6 +48,7 @@ _TYPES: Final[dict[str, type[WatchEvent]]] = {
     "checks_missed": ChecksMissed,
     "probe": ProbeEnded,
     "level_change": ChangeFound,
+    "path_change": PathChanged,
     "change_told": ChangeTold,
     "data_used": DataUsed,
     "watch_notice": WatchNotice,
@@ -113,7 +115,7 @@ def keep_until_s(event: WatchEvent, probe_every_s: float | None = None) -> float
     match event:
         case ProbeEnded() if probe_every_s is not None:
             return event.at_s + min(KEPT_S, max(PROBES_KEPT_S, MAX_VALUES * probe_every_s))
-        case ChangeFound():
+        case ChangeFound() | PathChanged():
             return None
         case CheckEnded() | CheckSkipped() | ChecksMissed():
             return event.at_s + RESULTS_KEPT_S

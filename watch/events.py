@@ -7,6 +7,9 @@ requests. A cycle is one due check of a peer with its repetitions: it counts onc
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ..engine.model.counters.path_trace import MAX_HOPS
+from ..engine.model.directions import Direction
+from ..engine.model.ip_address import parse_ip_address
 from ..engine.model.serialization import OMITTED_AT_DEFAULT
 from ..presets.verdict import LimitName, VerdictCode, rate_word
 
@@ -51,6 +54,25 @@ class SkipReason(StrEnum):
     """Other tests had the endpoint for the whole period."""
 
 
+_MAX_ADDRESSES = 64  # of one hop, over many tests
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The hops of one direction, counted from its sender: the addresses of each, of a silent one none."""
+
+    direction: Direction
+    hops: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what no trace has."""
+        if self.direction is Direction.DUPLEX or not 0 < len(self.hops) <= MAX_HOPS:
+            raise ValueError("the hops of a route")
+        for addresses in self.hops:
+            if len(addresses) > _MAX_ADDRESSES or any(str(parse_ip_address(each)) != each for each in addresses):
+                raise ValueError("the addresses of a hop")
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """The result of a test or a probe.
@@ -65,6 +87,7 @@ class CheckResult:
         run_id: its run in the run log; None for a probe.
         beyond: the limits that it breaks, by their options.
         is_lasting: whether a repetition would fail as well until somebody acts: a key or the plan is wrong.
+        routes: the path of each direction, if it was traced and the other end answered.
     """
 
     verdict: CheckVerdict
@@ -76,6 +99,7 @@ class CheckResult:
     run_id: str | None = None
     beyond: tuple[LimitName, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
     is_lasting: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    routes: tuple[Route, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
 
     @property
     def is_judged(self) -> bool:
@@ -221,28 +245,43 @@ class ChangeFound:
 
 
 @dataclass(frozen=True, slots=True)
+class PathChanged:
+    """The tests of a peer take a path that the newest tests before did not. Each change is reported once."""
+
+    at_s: float
+    peer: str
+    before: Route
+    after: Route
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeTold:
     """A notification of a change was sent, or given up.
 
-    `since_s` identifies the change of the peer's metric. Without a metric the verdict has changed, with the cycle
-    of that time.
+    `since_s` identifies the change of the peer's metric, or of its path in the direction `path`. Without either the
+    verdict has changed, with the cycle of that time.
     """
 
     at_s: float
     peer: str
     metric: Metric | None
     since_s: float
+    path: Direction | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
 
-News = ChangeFound | CheckEnded
-"""The reasons for a notification: a change of level, or a test that counts and has another verdict than before."""
+News = ChangeFound | PathChanged | CheckEnded
+"""The reasons for a notification: a change of level or path, or a test that counts and has another verdict."""
 
 
 def told(news: News, at_s: float) -> ChangeTold:
     """Return the event that a notification of news was sent."""
-    if isinstance(news, ChangeFound):
-        return ChangeTold(at_s, news.peer, news.metric, news.since_s)
-    return ChangeTold(at_s, news.peer, None, news.cycle_s)
+    match news:
+        case ChangeFound():
+            return ChangeTold(at_s, news.peer, news.metric, news.since_s)
+        case PathChanged():
+            return ChangeTold(at_s, news.peer, None, news.at_s, news.after.direction)
+        case CheckEnded():
+            return ChangeTold(at_s, news.peer, None, news.cycle_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +336,7 @@ WatchEvent = (
     | ChecksMissed
     | ProbeEnded
     | ChangeFound
+    | PathChanged
     | ChangeTold
     | DataUsed
     | WatchNotice

@@ -1,19 +1,21 @@
 """When to tell of news: what is untold, what is on its way, what quiet hours hold back, what is repeated. Pure.
 
-News is a change of level, or a test that counts and has another verdict than the one before it. Each is told once.
-It is untold until the journal has `ChangeTold` of it, so that a restart tells what the watch could not tell before.
+News is a change of level or of the path, or a test that counts and has another verdict than the one before it. Each
+is told once. It is untold until the journal has `ChangeTold` of it, so that a restart tells what the watch could
+not tell before.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..engine.model.directions import Direction
 from ..engine.model.plan import SECOND_NS
-from .events import ChangeFound, ChangeTold, CheckEnded, CheckVerdict, Metric, News, WatchEvent, told
+from .events import ChangeFound, ChangeTold, CheckEnded, CheckVerdict, Metric, News, PathChanged, WatchEvent, told
 from .watch_plan import Notify
 
 _STILL_NEWS_S: Final = 86_400.0  # for news that was not told before a restart
-_Key = tuple[str, Metric | None]
+_Key = tuple[str, Metric | Direction | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class NewsToTell:
     """The news of a watch that the receivers of notifications do not know yet, and what they know.
 
     Args:
-        untold: the newest change of each metric of a peer, and of its verdict, that is not told so far.
+        untold: the newest change of each metric of a peer, of its paths and its verdict, that is not told so far.
         told: the verdict that was last told of a peer, and when; GOOD if nobody was told of another.
     """
 
@@ -47,6 +49,8 @@ class NewsToTell:
             self.untold[after.peer, None] = after
         if isinstance(event, ChangeFound):
             self.untold[event.peer, event.metric] = event
+        elif isinstance(event, PathChanged):
+            self.untold[event.peer, event.after.direction] = event
         elif isinstance(event, ChangeTold):
             self._note_told(event)
 
@@ -87,14 +91,14 @@ class NewsToTell:
         return self.told.get(peer, (CheckVerdict.GOOD, 0.0))[0]
 
     def _note_told(self, event: ChangeTold) -> None:
-        key, verdict = (event.peer, event.metric), self.told_verdict(event.peer)
+        key, verdict = (event.peer, event.metric or event.path), self.told_verdict(event.peer)
         news, sent = self.untold.get(key), self._sent.get(key)
         if news is not None and told(news, event.at_s) == event:
             del self.untold[key]
             verdict = news.result.verdict if isinstance(news, CheckEnded) else verdict
         if sent is not None and told(sent, event.at_s) == event:
             del self._sent[key]
-        if event.metric is None:
+        if event.metric is None and event.path is None:
             self.told[event.peer] = verdict, event.at_s
 
     def _lasting_trouble(self, last: Mapping[str, CheckEnded | None], until_s: float) -> list[CheckEnded]:

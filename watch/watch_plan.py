@@ -106,6 +106,8 @@ class WatchedPeer:
             )
         if self.limits.max_rise_ns is not None and self.peer.iperf3 is not None:
             raise PlanError("max_rise", "with iperf3", "an iperf3 server answers no probe; leave it out")
+        if self.plan.path and self.peer.iperf3 is not None:
+            raise PlanError("path", "with iperf3", "an iperf3 server traces no path; leave it out")
         if self.plan.duration_ns is None:
             raise PlanError("seconds", "none", "each test of a watch needs an end: give a duration")
         if self.budget_bytes is not None and self.budget_bytes < 0:

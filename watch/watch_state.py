@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
+from ..engine.model.directions import Direction
 from .changes.level_watch import LevelWatch
+from .changes.path_watch import PathWatch
 from .data_budget import LIKE_LAST_TESTS, MonthUse
 from .events import (
     ChangeFound,
@@ -20,6 +22,7 @@ from .events import (
     CheckVerdict,
     DataUsed,
     Metric,
+    PathChanged,
     ProbeEnded,
     WatchEnded,
     WatchEvent,
@@ -59,6 +62,7 @@ class PeerStatus:
         flaps: cycles whose first test was below its mark and whose repetition was not.
         changes: the newest MAX_CHANGES changes, the oldest first.
         change_counts: the number of changes by metric, and by whether they were for the worse.
+        path_changes: the newest change of the path in each direction, with the number of such changes.
         day: the tests of the last 24 hours that decided, the oldest first; of very many, one each half minute.
         probes: the probes of the last 24 hours, likewise.
     """
@@ -81,6 +85,9 @@ class PeerStatus:
     flaps: int = 0
     changes: tuple[ChangeFound, ...] = field(default=())
     change_counts: Mapping[tuple[Metric, bool], int] = field(default_factory=dict[tuple[Metric, bool], int])
+    path_changes: Mapping[Direction, tuple[PathChanged, int]] = field(
+        default_factory=dict[Direction, tuple[PathChanged, int]]
+    )
     day: tuple[CheckEnded, ...] = field(default=())
     probes: tuple[ProbeEnded, ...] = field(default=())
 
@@ -130,6 +137,10 @@ def advance(status: PeerStatus, event: WatchEvent) -> PeerStatus:
             kind = event.metric, event.is_worse
             counts = {**status.change_counts, kind: status.change_counts.get(kind, 0) + 1}
             status = replace(status, changes=(*status.changes, event)[-MAX_CHANGES:], change_counts=counts)
+        case PathChanged(peer=status.name):
+            direction = event.after.direction
+            count = status.path_changes[direction][1] if direction in status.path_changes else 0
+            status = replace(status, path_changes={**status.path_changes, direction: (event, count + 1)})
         case _:
             pass
     return status
@@ -213,21 +224,33 @@ class WatchState:
     peers: tuple[str, ...] | None = None
     unpruned_since_s: float | None = None
     _levels: dict[tuple[str, Metric], LevelWatch] = field(default_factory=dict[tuple[str, Metric], LevelWatch])
+    _paths: dict[tuple[str, Direction], PathWatch] = field(default_factory=dict[tuple[str, Direction], PathWatch])
 
     def add_peers(self, plan: WatchPlan) -> None:
         """Add the peers of a plan that are not known yet."""
         for peer in plan.peers:
             self.statuses.setdefault(peer.name, PeerStatus(peer.name))
 
-    def find_changes(self, event: WatchEvent) -> list[ChangeFound]:
-        """Return the changes of level that an event completes. Call it before `apply`, in the order of events."""
-        changes = [level.take_value(at_s, value, why) for level, at_s, value, why in self._values_of(event)]
-        return [change for change in changes if change is not None]
+    def find_changes(self, event: WatchEvent) -> list[ChangeFound | PathChanged]:
+        """Return the changes that an event completes. Call it before `apply`, in the order of events."""
+        levels = [level.take_value(at_s, value, why) for level, at_s, value, why in self._values_of(event)]
+        return [change for change in (*levels, *self._take_routes(event)) if change is not None]
+
+    def _take_routes(self, event: WatchEvent) -> list[PathChanged | None]:
+        """Take in the traced paths of a test, also of one that is repeated; return the change of each."""
+        if not isinstance(event, CheckEnded):
+            return []
+        peer = event.peer
+        return [
+            self._paths.setdefault((peer, route.direction), PathWatch(peer)).take_route(event.at_s, route)
+            for route in event.result.routes
+        ]
 
     def recall(self, event: WatchEvent) -> None:
         """Take in an event from before a restart: its changes follow it in the journal."""
         for level, at_s, value, why in self._values_of(event):
             level.recall(at_s, value, why)
+        self._take_routes(event)
         if isinstance(event, ChangeFound):
             self._level(event.peer, event.metric).follow(event)
         self.apply(event)

@@ -30,6 +30,7 @@ from ..model.peer import Peer
 from ..model.plan import PROBE_SESSION, SECOND_NS, Plan, Settings, SocketOptions
 from ..model.run_end import Reason, RunEnd
 from ..model.workload import Workload
+from ..path.hop_locator import HopLocator
 from ..protocol.messages import Finish, Open, Ready, Refuse, Stop
 from ..protocol.path_probe import (
     MAX_UDP_BYTES,
@@ -48,7 +49,8 @@ from ..workloads.udp.df_socket import DfSocket, SizeError
 from .connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors
 
 READY_DEADLINE_S: Final = 15.0
-MEASURE_DEADLINE_S: Final = 20.0
+MEASURE_DEADLINE_S: Final = 40.0
+_LOCATE_DEADLINE_S: Final = 10.0
 _TRIES: Final = 3
 _TRY_S: Final = 0.25
 _CHECK_TRIES: Final = 6  # for the length above the result: a loss by chance must not decide
@@ -144,8 +146,13 @@ class MtuSearch:
         return DirectionMtu(direction, mtu, interface, bound, router)
 
 
-async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> PathMtu:
-    """Return the path MTU of both directions; raise PeerError if it cannot be measured."""
+async def measure_path_mtu(
+    peer: FarEnd, binding: SocketOptions = _UNBOUND, *, locates_hops: bool = False
+) -> PathMtu:
+    """Return the path MTU of both directions; raise PeerError if it cannot be measured.
+
+    With `locates_hops`, also between which hops packets become too long: up to ten seconds more.
+    """
     reason = why_unavailable(peer, Feature.PATH_MTU) if isinstance(peer, Peer) else None
     if reason is not None:
         raise PeerError(f"{peer}: {reason}")
@@ -160,7 +167,8 @@ async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> P
                     asyncio.timeout(MEASURE_DEADLINE_S),
                     open_path_socket(control, secret, binding) as (sock, key),
                 ):
-                    return await _Measurement(sock, key, control.ip_version, ends).measure(str(peer))
+                    path = await _Measurement(sock, key, control.ip_version, ends).measure(str(peer))
+                    return await _with_links(path, sock, key) if locates_hops else path
         except ConnectionClosed as error:
             raise PeerError(f"{peer} ended the conversation: {error}; {CHECK_HAS_UDP}") from error
         except TimeoutError as error:
@@ -169,6 +177,21 @@ async def measure_path_mtu(peer: FarEnd, binding: SocketOptions = _UNBOUND) -> P
             raise PeerError(f"{peer}: {explain_os_error(error)}") from error
         finally:
             control.try_send(Stop(RunEnd(Reason.STOPPED, "")))
+
+
+async def _with_links(path: PathMtu, sock: DfSocket, secret: bytes) -> PathMtu:
+    """Return the result with the hops between which packets become too long."""
+    short_bytes = MIN_PATH_MTU_BYTES[path.ip_version] - sock.header_bytes
+    located: list[DirectionMtu] = []
+    for each in path.directions:
+        link = None
+        if each.bound is not MtuBound.INTERFACE and each.datagram_bytes is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOCATE_DEADLINE_S):
+                    locator = HopLocator(sock, secret, each.direction)
+                    link = await locator.locate(short_bytes, each.datagram_bytes + 1, each.router)
+        located.append(replace(each, link=link))
+    return PathMtu(path.peer, path.ip_version, *located)
 
 
 async def prepare_path_session(control: ControlConnection, peer: FarEnd, plan: Plan = PATH_PLAN) -> RunSecret:

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import select
 import socket
-import struct
 import sys
 import time
 from collections.abc import Callable
@@ -28,7 +27,7 @@ from ..protocol.tokens import RunSecret
 from ..workloads.probes.probe_echo import ProbeEcho
 from ..workloads.udp.error_queue import ErrorReport, read_error_queue
 from ..workloads.udp.receive_stamps import ReceiveStamps, request_stamps
-from ..workloads.udp.socket_options import forbid_fragments, header_bytes, report_errors
+from ..workloads.udp.socket_options import forbid_fragments, header_bytes, report_errors, ttl_control
 from .hop_windows import HopWindows
 
 PROBES_S: Final = 10
@@ -38,8 +37,6 @@ _MAX_AWAITED: Final = 1_000
 _TURN_DATAGRAMS: Final = 32
 _ANCILLARY_BYTES: Final = 128
 _RECEIVE_BYTES: Final = 256
-_IPV6_HOPLIMIT: Final = 52  # linux/in6.h
-_TTL: Final = struct.Struct("@i")
 _FULL_TTL: Final = 64
 _MAX_UDP_BYTES: Final = 65_507
 _SIZES: Final = 6  # that are tried for the path's MTU, one after the other
@@ -154,10 +151,7 @@ class HopProber:
 
     def _send(self, data: bytes, ttl: int) -> None:
         """Send a datagram with a TTL; a full queue loses it here, as another one on its way."""
-        if self._sock.family == socket.AF_INET6:
-            control = (socket.IPPROTO_IPV6, _IPV6_HOPLIMIT, _TTL.pack(ttl))
-        else:
-            control = (socket.IPPROTO_IP, socket.IP_TTL, _TTL.pack(ttl))
+        control = ttl_control(self._sock, ttl)
         for _ in range(_SEND_TRIES if len(data) == DATAGRAM_PROBE_BYTES else 1):
             try:
                 self._sock.sendmsg([data], [control])

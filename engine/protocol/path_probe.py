@@ -3,6 +3,8 @@
     near  PROBE     of the length in it; the far end answers REACHED with the length that arrived
     near  REQUEST   asks the far end for LARGE, a datagram of the length in it
     far   TOO_LONG  its kernel or a router refused the length, with the MTU that it reports
+    near  TRACE     asks the far end for LARGE with a TTL that ends on the way
+    far   EXPIRED   a router used up the TTL of that LARGE
 
 All have the same fields and a code over them; PROBE and LARGE are padded with zeros, which no code covers. They go
 over the socket of a UDP session (datagram_handshake.py), so only to an address that has echoed its cookie.
@@ -26,7 +28,8 @@ PATH_HEADER_BYTES: Final = _FIELDS.size + CODE_BYTES
 MAX_UDP_BYTES: Final = 65_507
 MIN_PATH_MTU_BYTES: Final = {4: 576, 6: 1_280}  # every path carries these: RFC 791, RFC 8200
 _KIND: Final = b"M"
-_SIZE_BITS: Final = 24
+_SIZE_BITS: Final = 18
+_TTL_BITS: Final = 6
 _NO_ROUTER: Final = bytes(16)
 
 
@@ -38,6 +41,8 @@ class PathKind(IntEnum):
     REQUEST = 3
     LARGE = 4
     TOO_LONG = 5
+    TRACE = 6
+    EXPIRED = 7
 
 
 _PADDED: Final = {PathKind.PROBE, PathKind.LARGE}
@@ -48,18 +53,20 @@ class PathDatagram:
     """One of these datagrams.
 
     `size_bytes` is a length of UDP payload, for TOO_LONG the MTU; `serial` names the probe or the request that it
-    belongs to. `router` is the address of a router that refused; None is the sender's own kernel.
+    belongs to. `router` is the address of a router that refused, or used up the TTL; None is the sender's own
+    kernel. `ttl` is of TRACE only, and 0 else.
     """
 
     kind: PathKind
     serial: int
     size_bytes: int
     router: str | None = None
+    ttl: int = 0
 
     def pack(self, session_secret: bytes) -> bytes:
         """Return its bytes, padded to its own length."""
         router = _NO_ROUTER if self.router is None else _pack_router(self.router)
-        kind_and_size = self.kind << _SIZE_BITS | self.size_bytes
+        kind_and_size = (self.kind << _TTL_BITS | self.ttl) << _SIZE_BITS | self.size_bytes
         fields = _FIELDS.pack(CONTROL_MAGIC, PROTOCOL_VERSION, _KIND, self.serial, kind_and_size, router)
         data = fields + _code(session_secret, fields)
         return data.ljust(self.size_bytes, b"\0") if self.kind in _PADDED else data
@@ -67,21 +74,29 @@ class PathDatagram:
 
 def decode_path_datagram(data: bytes, session_secret: bytes) -> PathDatagram | None:
     """Return such a datagram of the session; None for any other bytes, which never raise."""
+    datagram = decode_quoted_path_datagram(data, session_secret)
+    if datagram is None:
+        return None
+    length = datagram.size_bytes if datagram.kind in _PADDED else PATH_HEADER_BYTES
+    return datagram if len(data) == length else None
+
+
+def decode_quoted_path_datagram(data: bytes, session_secret: bytes) -> PathDatagram | None:
+    """Return the datagram that begins with these bytes: a router quotes only the beginning of a long one."""
     if len(data) < PATH_HEADER_BYTES:
         return None
     fields, code = data[: _FIELDS.size], data[_FIELDS.size : PATH_HEADER_BYTES]
     magic, version, letter, serial, kind_and_size, router = _FIELDS.unpack(fields)
     if magic != CONTROL_MAGIC or version != PROTOCOL_VERSION or letter != _KIND:
         return None
-    kind, size_bytes = kind_and_size >> _SIZE_BITS, kind_and_size & (1 << _SIZE_BITS) - 1
+    kind, ttl = kind_and_size >> _SIZE_BITS + _TTL_BITS, kind_and_size >> _SIZE_BITS & (1 << _TTL_BITS) - 1
+    size_bytes = kind_and_size & (1 << _SIZE_BITS) - 1
     if kind not in set(PathKind) or not constant_time_equal(_code(session_secret, fields), code):
         return None
-    length = size_bytes if kind in _PADDED else PATH_HEADER_BYTES
-    if len(data) != length or size_bytes > MAX_UDP_BYTES + PATH_HEADER_BYTES:
+    if size_bytes > MAX_UDP_BYTES + PATH_HEADER_BYTES or (ttl > 0) is not (kind == PathKind.TRACE):
         return None
-    return PathDatagram(
-        PathKind(kind), serial, size_bytes, None if router == _NO_ROUTER else _unpack_router(router)
-    )
+    name = None if router == _NO_ROUTER else _unpack_router(router)
+    return PathDatagram(PathKind(kind), serial, size_bytes, name, ttl)
 
 
 def _code(session_secret: bytes, fields: bytes) -> bytes:
@@ -107,12 +122,26 @@ class MtuBound(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class NarrowLink:
+    """The link behind the hop `after_ttl`, 0 for the sending host, and before the hop `before_ttl`.
+
+    Between them there may be hops that did not answer. A router is None if it is a host at one of the ends.
+    """
+
+    after_ttl: int
+    before_ttl: int
+    after_router: str | None = None
+    before_router: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DirectionMtu:
     """The path MTU of one direction: of the IP packet, header included.
 
     `mtu_bytes` is None if not even the smallest probe arrived. `interface` is the sending host's, if its name is
     known, and `interface_bytes` its MTU, None if that is more than a datagram can have. `router` is the address
-    of the router that refused longer packets.
+    of the router that refused longer packets, and `link` the place on the path behind which they do not come; None
+    if that is not known.
     """
 
     direction: Direction
@@ -122,6 +151,7 @@ class DirectionMtu:
     router: str | None = None
     interface: str | None = None
     header_bytes: int = 28
+    link: NarrowLink | None = None
 
     @property
     def datagram_bytes(self) -> int | None:

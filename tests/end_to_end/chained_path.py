@@ -68,6 +68,12 @@ class ChainedPath:
         kinds = ("icmp type time-exceeded drop", "icmpv6 type time-exceeded drop")
         self._filter(node, "output", *kinds)
 
+    def report_no_mtu(self, node: int) -> None:
+        """Let a router drop its own messages of packets that are too long."""
+        self._filter(
+            node, "postrouting", "icmp type destination-unreachable drop", "icmpv6 type packet-too-big drop"
+        )
+
     def slow_down(self, node: int, kbit_s: float = 3.0) -> None:
         """Let a router send its own messages of ICMP late, and some not at all; it forwards as before."""
         entry = self.entries[node]

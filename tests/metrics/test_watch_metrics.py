@@ -1,10 +1,14 @@
 """The metrics of a watch: the known values of its peers, and nothing else."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.results.responsiveness.plan import with_path
 from linkgauge.metrics.families import Reading
 from linkgauge.metrics.watch_metrics import read_watch
-from linkgauge.watch.events import CheckResult, CheckVerdict
+from linkgauge.watch.events import CheckResult, CheckVerdict, PathChanged, Route
 from linkgauge.watch.watch_plan import WatchPlan
 from linkgauge.watch.watch_state import PeerStatus
 
@@ -83,3 +87,22 @@ def test_a_months_data_ends_with_the_month() -> None:
     values = values_of(now_s=NOW_S + 14 * 86_400)
     assert values["month_data_bytes", "fra"] == 0
     assert values["data_bytes_total", "fra"] == 3_000_000_000
+
+
+def test_a_traced_path_has_its_hops_and_its_changes() -> None:
+    """By direction; a peer whose path is not traced has none."""
+    assert not [key for key in values_of() if key[0].startswith("path_")]
+    traced = replace(peer("fra"), plan=with_path(Plan(duration_ns=SECOND_NS)))
+    plan = replace(PLAN, peers=(traced,))
+    route = Route(Direction.OUT, (("192.0.2.1",), ("192.0.2.9",)))
+    change = PathChanged(NOW_S, "fra", route, route)
+    check = STATUSES["fra"].last_check
+    assert check is not None
+    check = replace(check, result=replace(check.result, routes=(route,)))
+    status = replace(STATUSES["fra"], last_check=check, path_changes={Direction.OUT: (change, 3)})
+    values = values_of(plan, {"fra": status})
+    assert {key: value for key, value in values.items() if key[0].startswith("path_")} == {
+        ("path_changes_total", "fra", "out"): 3,
+        ("path_changes_total", "fra", "in"): 0,
+        ("path_hops", "fra", "out"): 2,
+    }

@@ -1,10 +1,12 @@
 """Responsiveness tests of the app: scripted runs with the made-up loads of the engine's tests."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from linkgauge.engine.model.counters.path_trace import PathTrace
 from linkgauge.engine.model.directions import Direction, End
-from linkgauge.engine.model.events import Changed, Ended, Sampled, Started
+from linkgauge.engine.model.events import Changed, Ended, PathTraced, Sampled, Started
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import Plan, Settings
 from linkgauge.engine.model.run_end import Reason
@@ -31,8 +33,10 @@ QUEUE_OUT = Link(filling)
 A_LOAD = 25  # intervals
 
 
-def emit_loads(script: ScriptedRun, link: Link = QUEUE_OUT, most: int | None = None) -> None:
-    """Emit the loads of a test over a link: all of them, or only the first intervals."""
+def emit_loads(
+    script: ScriptedRun, link: Link = QUEUE_OUT, most: int | None = None, traces: Sequence[PathTrace] = ()
+) -> None:
+    """Emit the loads of a test over a link: all of them, or only the first intervals; traces at their end."""
     for event in link.events():
         match event:
             case Started():
@@ -49,6 +53,7 @@ def emit_loads(script: ScriptedRun, link: Link = QUEUE_OUT, most: int | None = N
                 cores = core_times(host.cores, 3, busy * variation(sample.index))
                 script.emit(replace(event, sample=replace(sample, cores=cores)))
             case Ended():
+                script.emit(*map(PathTraced, traces))
                 script.end()
             case _:
                 script.emit(event)

@@ -5,7 +5,7 @@ stops are answered by events. Only the numbers are made up.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -363,9 +363,11 @@ def store_run(
     peer: str = "db-02",
     label: str | None = None,
     group: str | None = None,
+    router_names: Mapping[str, str] | None = None,
 ) -> None:
     """Store the events of a scripted run in a log, as the app does."""
     meter = Meter()
+    meter.router_names = router_names or {}
     preset = script.preset.id
     log.begin(run_id, preset, peer, label=label, group=group)
     while not script.queue.empty():

@@ -1,5 +1,6 @@
 """Events of a watch, at least one of each kind."""
 
+from linkgauge.engine.model.directions import Direction
 from linkgauge.watch.events import (
     ChangeFound,
     ChangeTold,
@@ -13,8 +14,10 @@ from linkgauge.watch.events import (
     Level,
     Metric,
     NoticeTopic,
+    PathChanged,
     PeerData,
     ProbeEnded,
+    Route,
     SkipReason,
     WatchEnded,
     WatchEvent,
@@ -53,6 +56,12 @@ def changed(at_s: float = NOON_S, peer: str = "db-1") -> ChangeFound:
     return ChangeFound(at_s, peer, Metric.GOODPUT_BIT_S, at_s - 60, before, after, is_worse=True)
 
 
+def rerouted(at_s: float = NOON_S, peer: str = "db-1") -> PathChanged:
+    """Return a changed path: its second hop, behind a silent one, is another router."""
+    before, after = (((), (router,), ("192.0.2.9",)) for router in ("192.0.2.1", "192.0.2.2"))
+    return PathChanged(at_s, peer, Route(Direction.OUT, before), Route(Direction.OUT, after))
+
+
 EVERY_KIND: tuple[WatchEvent, ...] = (
     WatchStarted(NOON_S, ("db-1", "db-2")),
     CheckBegan(NOON_S, "db-1", NOON_S - 0.25, 0, "20251122-120000-abcd"),
@@ -62,7 +71,9 @@ EVERY_KIND: tuple[WatchEvent, ...] = (
     ChecksMissed(NOON_S, "db-1", NOON_S - 7_200, NOON_S - 3_600, 2),
     probed(),
     changed(),
+    rerouted(),
     ChangeTold(NOON_S, "db-1", Metric.GOODPUT_BIT_S, NOON_S - 60),
+    ChangeTold(NOON_S, "db-1", None, NOON_S - 60, Direction.IN),
     ChangeTold(NOON_S, "db-1", None, NOON_S - 60),
     DataUsed(NOON_S, "2025-11", (PeerData("db-1", 12_000), PeerData("db-2", 0))),
     WatchNotice(NOON_S, "the file was read again"),

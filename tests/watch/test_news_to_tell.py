@@ -4,12 +4,13 @@ import time
 from dataclasses import replace
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.watch.events import CheckEnded, CheckVerdict, News, WatchEvent, told
 from linkgauge.watch.news_to_tell import NewsToTell
 from linkgauge.watch.watch_plan import Notify
 from linkgauge.watch.watch_state import WatchState
 
-from .event_examples import NOON_S, changed, ended
+from .event_examples import NOON_S, changed, ended, rerouted
 
 DAY_S = 86_400.0
 TELL = Notify(("/bin/tell",))
@@ -49,6 +50,19 @@ def test_news_is_sent_once_and_again_after_a_restart_until_it_is_told() -> None:
     state.apply(told(events[1], NOON_S + 1))
     assert (due(state), state.news.untold) == (((), ()), {})
     assert due(state_after(*events, *(told(each, NOON_S + 1) for each in events))) == ((), ())
+
+
+def test_a_changed_path_is_told_once_and_leaves_the_verdict_as_it_was_told() -> None:
+    """Both directions are news of their own."""
+    change = rerouted()
+    back = replace(change, after=replace(change.after, direction=Direction.IN))
+    events = [failing(), told(failing(), NOON_S), change, back]
+    state = state_after(*events)
+    assert due(state) == ((change, back), ())
+    state.apply(told(back, NOON_S + 1))
+    state.apply(told(change, NOON_S + 1))
+    assert (due(state), state.news.untold) == (((), ()), {})
+    assert state.news.told_verdict("db-1") is CheckVerdict.FAILED
 
 
 def test_a_first_good_test_is_no_news_and_neither_is_the_same_verdict_again() -> None:

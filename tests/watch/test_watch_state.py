@@ -5,12 +5,16 @@ from functools import reduce
 from itertools import pairwise
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.watch.events import (
     CheckBegan,
+    CheckEnded,
     CheckSkipped,
     ChecksMissed,
     CheckVerdict,
     Metric,
+    PathChanged,
+    Route,
     SkipReason,
     WatchEnded,
     WatchEvent,
@@ -119,3 +123,29 @@ def test_missed_tests_are_counted() -> None:
     """Without those of other peers."""
     missed = ChecksMissed(NOON_S, "db-1", NOON_S - 60, NOON_S - 30, 2)
     assert after(missed, missed, replace(missed, peer="db-2")).missed == 4
+
+
+def test_a_changed_path_is_found_once_also_after_a_restart() -> None:
+    """The journal has the tests and the change; a repeated test has a route as well."""
+
+    def traced(at_s: float, router: str, *, decides: bool = True) -> CheckEnded:
+        end = ended(at_s=at_s, decides=decides)
+        routes = (Route(Direction.OUT, ((router,), ("192.0.2.9",))),)
+        return replace(end, result=replace(end.result, routes=routes))
+
+    first, second = traced(NOON_S, "192.0.2.1"), traced(NOON_S + 60, "192.0.2.2", decides=False)
+    state = WatchState()
+    assert state.find_changes(first) == []
+    state.apply(first)
+    (change,) = state.find_changes(second)
+    assert isinstance(change, PathChanged)
+    assert (change.before.hops[0], change.after.hops[0]) == (("192.0.2.1",), ("192.0.2.2",))
+    for event in (second, change):
+        state.apply(event)
+    assert state.statuses["db-1"].path_changes == {Direction.OUT: (change, 1)}
+    again = WatchState()
+    for event in (first, second, change):
+        again.recall(event)
+    assert again.statuses == state.statuses
+    assert again.find_changes(traced(NOON_S + 120, "192.0.2.1")) == []
+    assert len(again.find_changes(traced(NOON_S + 180, "192.0.2.3"))) == 1

@@ -1,6 +1,6 @@
 """The pass marks of a test beside its rate, and how a responsiveness test loads the link."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
@@ -9,7 +9,7 @@ from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan, SocketOptions
 from ...engine.model.workload import Workload
-from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
+from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_path, with_responsiveness
 from ..words import parsing
 from .click_extension.option_fields import flag, option
 from .plan_options import TEST, congestion_option, device_option, dscp_option, source_option
@@ -102,15 +102,15 @@ class PathOptions:
             if self.names:
                 raise UsageError("--names looks up the routers of a path; give --path as well")
             return plan
-        return with_path(plan, peer, "--path")
+        return traced_plan(plan, peer, "--path")
 
 
-def with_path(plan: Plan, peer: Peer, wanted: str) -> Plan:
+def traced_plan(plan: Plan, peer: Peer, wanted: str) -> Plan:
     """Return a plan that traces the path under its load; `wanted` is what asks for it. Raises UsageError."""
     check_measurable(peer, wanted)
     if plan.workload is not Workload.STREAM:
         raise UsageError(f"{wanted} is for TCP streams; leave it out, or --workload {plan.workload}")
-    return replace(plan if plan.responsiveness else with_responsiveness(plan), path=True)
+    return with_path(plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from ...engine.model.directions import Direction
 from ..kit.actions import key_name
 from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen
+from ..kit.screens.feature_app import app_of
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
 from ..readings.flow_reading import datagram_reading
 from ..readings.latency_reading import delay_variation_reading, latency_reading, responsiveness_reading
@@ -21,6 +22,7 @@ from .cpu_panel import CpuPanel
 from .datagram_panel import DatagramPanel
 from .flow_gauge import FlowGauge
 from .latency_bars import LatencyBars
+from .path_panel import PathPanel
 from .plots.run_plot import RunPlot
 from .responsiveness_panel import ResponsivenessPanel
 from .session_table import SessionTable
@@ -81,10 +83,16 @@ class Instruments(Container):
                 yield FlowGauge(direction)
             yield CpuPanel(widget_id="cpu-right")
         yield PlotArea()
+        yield PathPanel()
         with Container(id="bottom"):
             yield CpuPanel(widget_id="cpu-below")
             yield SessionTable()
             yield VerdictPanel()
+
+    @property
+    def view(self) -> CockpitSnapshot | None:
+        """What is shown; None before the first snapshot."""
+        return self._view
 
     def show_next_plot(self) -> None:
         """Show the next plot."""
@@ -158,9 +166,17 @@ class Instruments(Container):
         for panel in self.query(CpuPanel):
             panel.show_run(view)
         self.query_one(PlotArea).show_snapshot(view)
+        self._show_path(view)
         self.query_one(SessionTable).show_run(view)
         self.query_one(VerdictPanel).show_snapshot(view)
         self._show_events(view)
+
+    def _show_path(self, view: CockpitSnapshot) -> None:
+        """Show the hops of the path, if the run has traced them. Their panel needs a screen with room."""
+        path = view.path
+        self.set_class(path is not None, "-traced")
+        if path is not None:
+            self.query_one(PathPanel).show(path)
 
     def on_flow_gauge_resized(self) -> None:
         """Give the digits of both directions the width of the narrower gauge: at some widths it has a cell less."""
@@ -293,6 +309,11 @@ class InstrumentScreen(ActionScreen):
     """A screen with the gauges, plot and panels of a run, live or stored. app.tcss lays them out."""
 
     @property
+    def how_to_trace(self) -> str:
+        """What to say of a run that has not traced its path."""
+        return "This test has not traced its path."
+
+    @property
     def instruments(self) -> Instruments:
         """The gauges, plot and panels."""
         return self.query_one(Instruments)
@@ -316,3 +337,14 @@ class InstrumentScreen(ActionScreen):
     def action_events(self) -> None:
         """Open or close the event log."""
         self.instruments.toggle_log()
+
+    def action_show_path(self) -> None:
+        """Show the hops of the path that the run has traced."""
+        view = self.instruments.view
+        if view is None or view.path is None:
+            is_tracing = view is not None and view.phase.is_busy and view.plan.path
+            self.notify("The hops are known at the end of the test." if is_tracing else self.how_to_trace)
+            return
+        from .path_screen import PathScreen
+
+        app_of(self).push_screen(PathScreen(view, view.path))

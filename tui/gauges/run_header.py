@@ -328,13 +328,15 @@ def _datagram_parts(view: CockpitSnapshot, detail: "_Detail") -> list[tuple[str,
 
 
 def _options(view: CockpitSnapshot, *, with_workload: bool, has_name: bool) -> list[Content]:
-    """Return workload and latency probe if they are not the defaults; `with_workload` always has the workload."""
+    """Return workload, latency probe and hops that are not the defaults; `with_workload` always has the first."""
     options: list[Content] = []
     if view.plan.workload is not Workload.STREAM or with_workload:
         name = Content.styled("workload " if has_name else "", MUTED)
         options.append(_key(view, "workload") + name + _in_brackets(str(view.plan.workload)))
     if view.plan.probe:
         options.append(_key(view, "probe") + _in_brackets("latency"))
+    if view.plan.path:
+        options.append(_key(view, "trace_path") + _in_brackets("hops"))
     return options
 
 

@@ -1,5 +1,6 @@
 """The verdict in words, the findings that explain it, the averages by period, and all warnings."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from textual.app import ComposeResult
@@ -12,6 +13,7 @@ from ..readings.cockpit_snapshot import Phase
 from ..readings.flow_reading import flow_reading
 from ..words import numbers
 from ..words.iperf3 import source_texts, unseen_text
+from ..words.paths.path_hops import place_sentences
 from ..words.plan import non_default_options_text
 from ..words.responsiveness import grade_text, is_queue_finding, phase_text, share_text
 from ..words.summary import findings_period, headline, period_averages, progress_text, run_facts
@@ -34,17 +36,22 @@ class FindingsPanel(Static):
 
     def __init__(self) -> None:
         super().__init__(id="why", markup=False)
-        self._content: tuple[tuple[Finding, ...], str] | None = None
+        self._content: tuple[tuple[Finding, ...], str, tuple[str, ...]] | None = None
         self.display = False
 
-    def show_findings(self, findings: "tuple[Finding, ...]", period: str = "") -> None:
-        """Show these findings, and the period of the run that they are about if it is not the whole run."""
-        if (findings, period) == self._content:
+    def show_findings(self, findings: "tuple[Finding, ...]", period: str = "", places: Sequence[str] = ()) -> None:
+        """Show these findings, and the period of the run that they are about if it is not the whole run.
+
+        `places` are sentences about hops of the path, which stand before them.
+        """
+        content = findings, period, tuple(places)
+        if content == self._content:
             return
-        self._content = (findings, period)
-        self.display = bool(findings)
+        self._content = content
+        self.display = bool(findings or places)
         head = [Content.styled(f"{period}:", MUTED)] if period else []
-        self.update(Content("\n").join([*head, *finding_lines(findings)]))
+        hops = [Content.assemble(("◆ ", f"bold {SHORT}"), (numbers.sanitize(text), "bold")) for text in places]
+        self.update(Content("\n").join([*hops, *head, *finding_lines(findings)]))
 
 
 class VerdictPanel(VerticalScroll):
@@ -71,10 +78,11 @@ class VerdictPanel(VerticalScroll):
 
     def show_snapshot(self, view: "CockpitSnapshot") -> None:
         """Show these values."""
+        places = () if view.path is None else place_sentences(view.path)
         self.query_one(FindingsPanel).show_findings(
-            view.findings, findings_period(view.summary) if view.summary is not None else ""
+            view.findings, findings_period(view.summary) if view.summary is not None else "", places
         )
-        self.set_class(bool(view.findings), "-explained")
+        self.set_class(bool(view.findings or places), "-explained")
         lines = _lines(view)
         text = Content("\n").join(lines)
         if text.is_same(self._text):

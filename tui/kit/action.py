@@ -12,6 +12,7 @@ class ScreenKind(Enum):
     STORED = "stored run"
     REPLAY = "replay"
     COMPARE = "compare"
+    PATH = "path"
     ENDPOINT = "endpoint"
     SWEEP = "sweep"
     MESH = "mesh"

@@ -94,6 +94,12 @@ ACTIONS: Final = (
         "Settings of the test", in_footer=False,
     ),
     Action(
+        "trace_path", ("y",), "hops", "Trace the hops of the path, or not",
+        "Trace the hops of the path in both directions, from the next test on: where the queue or the loss is. The "
+        "test then measures latency under load as well.",
+        "Settings of the test", in_footer=False,
+    ),
+    Action(
         "duration", ("t",), "time", "Next duration",
         "Next duration, from the next test on: 5 s, 10 s, 30 s, 60 s, 5 min, until stopped.",
         "Settings of the test", in_footer=False,
@@ -125,6 +131,11 @@ ACTIONS: Final = (
     Action(
         "events", ("o",), "events", "Open or close the event log",
         "Open or close the event log: connections, changes and warnings with their times.",
+        "View", in_footer=False, screens=_WITH_INSTRUMENTS,
+    ),
+    Action(
+        "show_path", ("x",), "path", "Show the path, hop by hop",
+        "Show the hops of the path that the test has traced, without and under load, with the queue at its hop.",
         "View", in_footer=False, screens=_WITH_INSTRUMENTS,
     ),
     Action(
@@ -323,7 +334,9 @@ ACTIONS: Final = (
     Action(
         "back", ("escape", "q"), "back", "Go back",
         "Go back to the previous screen.", "History", ("esc", "q"),
-        screens=(ScreenKind.HISTORY, ScreenKind.STORED, ScreenKind.COMPARE, ScreenKind.SWEEP),
+        screens=(
+            ScreenKind.HISTORY, ScreenKind.STORED, ScreenKind.COMPARE, ScreenKind.SWEEP, ScreenKind.PATH,
+        ),
     ),
     Action(
         "copy", ("y",), "copy", "Copy the command that connects to this endpoint",

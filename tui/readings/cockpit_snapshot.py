@@ -20,6 +20,7 @@ from ..words.summary import response_bits_of
 from .plot_values import RateAxis, highest_mark, marks, time_span_s
 
 if TYPE_CHECKING:
+    from ...engine.results.path.path_result import PathResult
     from ...engine.results.summary import Summary
     from ...presets.diagnosis.finding import Finding
     from ...presets.diagnosis.window_bounds import FlowWindows
@@ -97,6 +98,11 @@ class CockpitSnapshot:  # its many fields are all that the instruments need: eac
     def latest_summary(self) -> "Summary | None":
         """The summary of the ended run, or the interim one of the current run."""
         return self.summary or self.interim_summary
+
+    @property
+    def path(self) -> "PathResult | None":
+        """The hops of the path; None if they were not traced, or are not known yet."""
+        return None if self.latest_summary is None else self.latest_summary.path
 
     @property
     def is_in_phases(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 from ...engine.model.directions import Direction
 from ...engine.model.plan import SECOND_NS, Plan, Settings
 from ...engine.model.workload import Workload, all_workloads
-from ...engine.results.responsiveness.plan import responsiveness_plan
+from ...engine.results.responsiveness.plan import responsiveness_plan, without_path
 from ..words.numbers import KIB
 
 SESSION_STEPS: Final = (1, 2, 3, 5, 8, 10, 16, 32, 64, 128)
@@ -103,7 +103,7 @@ def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
     has_rate_limit = workload.is_bulk and not workload.is_datagram
     has_mode = plan.mode is not None and plan.mode.is_for_datagrams is workload.is_datagram
     return replace(
-        plan,
+        plan if workload is Workload.STREAM else without_path(plan),
         workload=workload,
         settings=settings,
         socket=socket,
@@ -121,7 +121,8 @@ def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
 def load_plan(plan: Plan) -> Plan:
     """Return the plan of a responsiveness test in place of the user's plan.
 
-    Every such test has the same settings. The options of sockets, the cores and a limit of the rate are kept.
+    Every such test has the same settings. The options of sockets, the cores, a limit of the rate and the trace of
+    the path are kept.
     """
     return replace(
         responsiveness_plan(socket=plan.socket),
@@ -129,4 +130,5 @@ def load_plan(plan: Plan) -> Plan:
         workers=plan.workers,
         near_cores=plan.near_cores,
         far_cores=plan.far_cores,
+        path=plan.path,
     )

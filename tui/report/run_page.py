@@ -10,6 +10,7 @@ from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Dialect, Mode
+from ...engine.results.path.path_result import Way
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.summary import Summary
@@ -29,6 +30,8 @@ from ..words.datagram_results import (
 )
 from ..words.iperf3 import host_text, source_sentences
 from ..words.observed import observed_facts
+from ..words.paths.hop_strip import StripLink, strip_text, way_strip
+from ..words.paths.path_hops import path_sentences, way_name, way_table
 from ..words.plan import core_affinity_text
 from ..words.redaction import REDACTION
 from ..words.responsiveness import load_table, result_facts, share_text, split_findings
@@ -138,7 +141,7 @@ def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
     name = line.label or f"{line.subject} to {line.peer}"
     first = headline(summary, run.outcome.verdict)
     queue_findings, findings = split_findings(run.outcome.findings)
-    load = summary.responsiveness
+    load, path = summary.responsiveness, summary.path
     is_mixed = summary.plan.has_phases  # the sums of several loads are no figures of any
     is_datagram = summary.plan.workload.is_datagram
     sessions = _session_table(run.readings.traces, is_datagram=is_datagram)
@@ -154,6 +157,8 @@ def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
         "loads": [] if load is None else [load_table(load)],
         "load_facts": [] if load is None else result_facts(load),
         "queue_findings": [_finding_view(finding) for finding in queue_findings],
+        "path_sentences": [] if path is None else list(map(numbers.sanitize, path_sentences(path))),
+        "ways": [] if path is None else list(map(_way_view, path.ways)),
         "losses": [loss_table(summary)],
         "loss_places": [*(f"capacity {text}" for text in capacity_texts(summary)), *run_losses(summary)],
         "delays": [delay_table(summary)],
@@ -169,6 +174,18 @@ def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
         "details": _details(run),
         "method": [*_method(summary), *source_sentences(summary)],
         "plots": _plots(run),
+    }
+
+
+def _way_view(way: Way) -> dict[str, Any]:
+    """Return a direction of the path by the names in the template: each node has the link before it, if any."""
+    strip = way_strip(way)
+    links: tuple[StripLink | None, ...] = (None, *strip.links)
+    return {
+        "name": way_name(way),
+        "text": strip_text(strip),
+        "cells": list(zip(strip.nodes, links, strict=True)),
+        "table": way_table(way),
     }
 
 

@@ -11,6 +11,7 @@ from textual import on
 
 from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.workload import Workload
+from ...engine.results.responsiveness.plan import with_path, without_path
 from ..gauges.instruments import InstrumentScreen
 from ..gauges.run_header import SettingsBar
 from ..kit.screens.feature_app import app_of
@@ -27,7 +28,7 @@ from ..readings.setting_steps import (
 from ..words import numbers
 from .cockpit_state import CockpitState
 
-_KEYS_WITHOUT_LIST: Final = frozenset({"n", "l"})  # a dialog of its own, on or off
+_KEYS_WITHOUT_LIST: Final = frozenset({"n", "l", "y"})  # a dialog of its own, on or off
 _KEYS_OF_NEXT_RUN: Final = frozenset({"t", "w"})
 
 
@@ -123,11 +124,31 @@ class SettingActions(InstrumentScreen):
             return
         if not plan.probe and self._refuse_unavailable(Feature.PROBE):
             return
-        self.state.plan = replace(plan, probe=not plan.probe)
-        if self.state.phase is Phase.RUNNING:
-            state = "off" if plan.probe else "on"
-            self.notify("It applies to the next test.", title=f"latency probe {state}")
+        self.state.plan = replace(without_path(plan), probe=not plan.probe)  # a path is traced beside the probe
+        self._tell_of_next_test("latency probe", is_on=not plan.probe)
         self.paint()
+
+    @property
+    def how_to_trace(self) -> str:
+        """How the next test shows the hops of the path."""
+        return f"This test has not traced its path. Press {self.key_of('trace_path')} before the next one."
+
+    def action_trace_path(self) -> None:
+        """Trace the hops of the path in the next run, or not."""
+        plan = self.state.plan
+        if plan.workload is not Workload.STREAM:
+            self.notify(f"Only a stream loads the path: press {self.key_of('workload')} for that workload.")
+            return
+        if not plan.path and self._refuse_unavailable(Feature.PROBE):
+            return
+        self.state.plan = without_path(plan) if plan.path else with_path(replace(plan, bytes_limit=None))
+        self._tell_of_next_test("hops", is_on=not plan.path)
+        self.paint()
+
+    def _tell_of_next_test(self, name: str, *, is_on: bool) -> None:
+        """Say that an option is for the next test, if one is in progress."""
+        if self.state.phase is Phase.RUNNING:
+            self.notify("It applies to the next test.", title=f"{name} {'on' if is_on else 'off'}")
 
     def action_duration(self) -> None:
         """Go to the next duration, for the next run."""

@@ -11,6 +11,7 @@ from ...engine.model.peer import LOOPBACK, Peer
 from ...engine.model.plan import MAX_SESSIONS, Dialect, Plan
 from ...engine.results.comparison import compare
 from ...engine.results.figure_codec import encode
+from ...engine.results.path.path_document import names_of_routers
 from ...engine.results.run_log import RunLog, RunRecord
 from ...engine.results.run_result import RunResult, SubjectFigures
 from ...engine.results.sums.traces import PlotPoint
@@ -112,8 +113,9 @@ def load_stored_run(history: RunLog, row: RunRecord) -> StoredRun:
 def stored_run(replay: RunReplay) -> StoredRun:
     """Return the run that a replay has gone through to its end. Raises RunLogError if its document is damaged."""
     row, meter, readings, diagnosis = replay.row, replay.meter, replay.readings, replay.diagnosis
-    summary = meter.summary()
     stored = RunResult.of(row.document)
+    meter.router_names = {} if stored.path is None else names_of_routers(stored.path)
+    summary = meter.summary()
     verdict = judge(summary, limit=read_limit(stored.latency_limit))
     stored_word = VERDICT_WORDS.get(row.verdict or "", verdict.word)
     if stored_word != verdict.word:

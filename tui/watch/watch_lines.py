@@ -20,12 +20,14 @@ from .watch_words import (
     change_parts,
     level_words,
     next_words,
+    path_change_words,
     plan_words,
     result_words,
     verdict_words,
 )
 
 _MAX_CHANGES: Final = 20
+_PATH_CHANGED: Final = "◆"
 _MAX_FAILURES: Final = 5
 _SHOWN_PEERS: Final = 3
 _COUNTED: Final = {
@@ -135,6 +137,10 @@ def _tests(row: PeerRow) -> str:
 
 def _change_lines(row: PeerRow) -> Iterator[Content]:
     changes = row.status.changes[::-1][:_MAX_CHANGES]
+    for change, count in row.status.path_changes.values():
+        times = "" if count == 1 else f" ({count} times in all)"
+        text = f"{path_change_words(change)}, at {at_words(change.at_s, row.now_s)}{times}"
+        yield Content.assemble((f"{_PATH_CHANGED} ", f"bold {SHORT}"), (text, "bold"))
     if not changes and row.status.last_check is not None:
         yield Content.styled("No change of a level.", MUTED)
     for change in changes:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from ...engine.model.directions import Direction
 from ...engine.model.plan import SECOND_NS
 from ...engine.results.rate_and_loss import percent_of
 from ...presets.diagnosis.finding_words import why_words
 from ...presets.number_text import NBSP, is_slow_rate
+from ...watch.changes.path_watch import first_difference
 from ...watch.events import (
     ChangeFound,
     ChangeTold,
@@ -24,6 +26,7 @@ from ...watch.events import (
     DataUsed,
     Level,
     Metric,
+    PathChanged,
     ProbeEnded,
     SkipReason,
     WatchEnded,
@@ -95,7 +98,7 @@ def event_tone(event: WatchEvent) -> EventTone:
             return "bad" if event.result.verdict is CheckVerdict.FAILED else "plain"
         case CheckSkipped() | ChecksMissed() | WatchNotice():
             return "warning"
-        case ChangeFound():
+        case ChangeFound() | PathChanged():
             return "change"
         case _:
             return "plain"
@@ -119,6 +122,20 @@ def change_words(change: ChangeFound, *, is_transactions: bool = False) -> str:
         if level.why is not None
     ]
     return "; ".join([sentence, *whys])
+
+
+def path_change_words(change: PathChanged) -> str:
+    """Return a changed path as a sentence: `path out changed at hop 3: 10.0.2.1 before, 10.0.7.1 now`."""
+    before, after = change.before.hops, change.after.hops
+    counts = f"{numbers.quantity(len(after), 'hop')}, {len(before)} before"
+    head = f"path {change.after.direction} changed"
+    ttl = first_difference(before, after)
+    if ttl is None:
+        return f"{head}: {counts}"
+    end = "" if change.after.direction is Direction.OUT else " from the remote end"
+    old, new = (" or ".join(hops[ttl - 1]) for hops in (before, after))
+    length = "" if len(before) == len(after) else f"; {counts}"
+    return f"{head} at hop {ttl}{end}: {old} before, {new} now{length}"
 
 
 def change_parts(change: ChangeFound, now_s: float, *, is_transactions: bool = False) -> ChangeWords:
@@ -259,6 +276,8 @@ def _words(event: WatchEvent, *, is_transactions: bool) -> str:
             words = f"probe: {result_words(event.result)}"
         case ChangeFound():
             words = change_words(event, is_transactions=is_transactions)
+        case PathChanged():
+            words = path_change_words(event)
         case _:
             words = _other_words(event)
     return words
@@ -269,6 +288,7 @@ def _other_words(event: ChangeTold | DataUsed | WatchNotice | WatchEnded) -> str
     match event:
         case ChangeTold():
             of = "the verdict" if event.metric is None else METRIC_NAMES[event.metric]
+            of = of if event.path is None else f"the path {event.path}"
             return f"notification of a change of {of}: done"
         case DataUsed(_, month, peers):
             return f"data used in {month}: {numbers.size(sum(each.bytes for each in peers))}"

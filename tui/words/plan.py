@@ -63,6 +63,8 @@ def plan_change(before: Plan, settings: Settings, after: Plan) -> str:
         words.append(duration(after.duration_ns))
     if after.probe is not before.probe and not after.workload.is_transactional:
         words.append("latency" if after.probe else "no latency")
+    if after.path is not before.path:
+        words.append("hops" if after.path else "no hops")
     return ", ".join(filter(None, words))
 
 

@@ -10,6 +10,7 @@ import socket
 import time
 from typing import Final
 
+from ...model.counters.path_trace import MAX_HOPS
 from ...model.limits import TokenBucket
 from ...protocol.path_probe import (
     MAX_UDP_BYTES,
@@ -17,6 +18,7 @@ from ...protocol.path_probe import (
     PathDatagram,
     PathKind,
     decode_path_datagram,
+    decode_quoted_path_datagram,
 )
 from ...workloads.datagram_handshake import accept_datagrams, answer_control_datagram
 from ...workloads.session_handshake import SessionSpec
@@ -65,16 +67,26 @@ class PathResponder:
             self._answer(PathDatagram(PathKind.REACHED, datagram.serial, len(data)))
         elif datagram.kind is PathKind.REQUEST and PATH_HEADER_BYTES <= datagram.size_bytes <= MAX_UDP_BYTES:
             self._serial = datagram.serial
-            large = PathDatagram(PathKind.LARGE, datagram.serial, datagram.size_bytes)
-            with contextlib.suppress(OSError):
-                self._sock.send(large.pack(self._secret))
-            self._report_errors()
+            self._send_large(datagram)
+        elif datagram.kind is PathKind.TRACE and PATH_HEADER_BYTES <= datagram.size_bytes <= MAX_UDP_BYTES:
+            self._send_large(datagram, min(datagram.ttl, MAX_HOPS))
+
+    def _send_large(self, request: PathDatagram, ttl: int | None = None) -> None:
+        large = PathDatagram(PathKind.LARGE, request.serial, request.size_bytes)
+        with contextlib.suppress(OSError):
+            self._sock.send(large.pack(self._secret), ttl)
+        self._report_errors()
 
     def _report_errors(self) -> None:
         for error in self._sock.take_errors():
             _log.debug("path MTU: %s", error)
             if 0 < error.mtu_bytes <= MAX_UDP_BYTES + PATH_HEADER_BYTES:
                 self._answer(PathDatagram(PathKind.TOO_LONG, self._serial, error.mtu_bytes, error.router))
+
+        for report in self._sock.take_expired():
+            quoted = decode_quoted_path_datagram(report.quoted, self._secret)
+            if quoted is not None and report.sender is not None:
+                self._answer(PathDatagram(PathKind.EXPIRED, quoted.serial, 0, report.sender))
 
     def _answer(self, datagram: PathDatagram) -> None:
         self._sock.answer(datagram.pack(self._secret))

@@ -74,3 +74,9 @@ def path_figures(path: PathResult) -> PathFigures:
 
 def _way(way: Way | None) -> WayFigures | None:
     return None if way is None else figures_of(WayFigures, way)
+
+
+def names_of_routers(path: PathFigures) -> dict[str, str]:
+    """Return the names in a document by the first address of their hop."""
+    hops = [hop for way in (path.out, path.in_) if way is not None for hop in way.hops]
+    return {hop.addresses[0]: hop.name for hop in hops if hop.name and hop.addresses}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...model.counters.path_trace import MtuReport
-from ...model.directions import Direction
+from ...model.directions import Direction, End
 
 Answers = Literal["all", "limited", "slow", "silent"]
 """How a hop answers: all probes or nearly so, fewer than it forwards, later than it forwards, or not at all."""
@@ -85,6 +85,11 @@ class Way:
     queues: tuple[QueuePlace, ...] = ()
     loss: LossPlace | None = None
     mtus: tuple[MtuReport, ...] = ()
+
+    @property
+    def sender(self) -> End:
+        """The end that has traced it, and from which its hops are counted."""
+        return End.NEAR if self.direction is Direction.OUT else End.FAR
 
     def hop(self, ttl: int) -> HopResult | None:
         """Return the hop with a TTL; None for the sending host."""

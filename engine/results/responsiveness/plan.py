@@ -43,3 +43,14 @@ def responsiveness_plan(
 def with_responsiveness(plan: Plan) -> Plan:
     """Return a plan that measures latency beside its own load; raise PlanError if that cannot be."""
     return replace(plan, probe=True, responsiveness=ResponsivenessTest.ALONGSIDE)
+
+
+def with_path(plan: Plan) -> Plan:
+    """Return a plan that traces the path under its load; raise PlanError if that cannot be."""
+    return replace(plan if plan.responsiveness else with_responsiveness(plan), path=True)
+
+
+def without_path(plan: Plan) -> Plan:
+    """Return a plan that does not trace the path, nor measures latency beside its own load. The probe stays."""
+    is_alongside = plan.responsiveness is ResponsivenessTest.ALONGSIDE
+    return replace(plan, path=False, responsiveness=None if is_alongside else plan.responsiveness)

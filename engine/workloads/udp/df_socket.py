@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from . import socket_options
-from .error_queue import read_error_queue
+from .error_queue import ErrorReport, read_error_queue
 
 _MAX_DATAGRAM_BYTES: Final = 65_535
 _SEND_TRIES: Final = 3
+_MAX_EXPIRED: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class DfSocket:
         self._sock = sock
         self._epoll = select.epoll()
         self._errors: list[SizeError] = []
+        self._expired: list[ErrorReport] = []
         self.header_bytes = socket_options.header_bytes(sock)
         try:
             socket_options.forbid_fragments(sock, ignores_path=True)
@@ -64,15 +66,17 @@ class DfSocket:
         self._epoll.close()
         self._sock.close()
 
-    def send(self, data: bytes) -> bool:
+    def send(self, data: bytes, ttl: int | None = None) -> bool:
         """Send a datagram; return False if it is longer than the interface allows (see `take_errors`).
 
-        If a queue is full, the datagram is lost. Raises OSError for all else, such as a refusal.
+        With a `ttl` that ends on the way a router reports it (see `take_expired`). If a queue is full, the datagram
+        is lost. Raises OSError for all else, such as a refusal.
         """
         failure: OSError | None = None
+        control = [] if ttl is None else [socket_options.ttl_control(self._sock, ttl)]
         for _ in range(_SEND_TRIES):
             try:
-                self._sock.send(data)
+                self._sock.sendmsg([data], control)
             except (BlockingIOError, InterruptedError):
                 return True
             except OSError as error:
@@ -106,8 +110,14 @@ class DfSocket:
         self._errors = []
         return errors
 
+    def take_expired(self) -> list[ErrorReport]:
+        """Return the reports about a used up TTL that `take_errors` and `send` have read since the last call."""
+        expired, self._expired = self._expired, []
+        return expired
+
     def _read_errors(self) -> list[SizeError]:
         reports, _error = read_error_queue(self._sock)
+        self._expired = [*self._expired, *(each for each in reports if each.is_time_exceeded)][-_MAX_EXPIRED:]
         return [SizeError(report.info, report.sender) for report in reports if report.is_too_long]
 
     def answer(self, data: bytes) -> None:

@@ -38,6 +38,8 @@ _IPV6_MTU_DISCOVER: Final = 23
 _IPV6_MTU: Final = 24
 _IPV6_RECVERR: Final = 25
 _IPV6_DONTFRAG: Final = 62
+_IPV6_HOPLIMIT: Final = 52  # linux/in6.h
+_TTL: Final = struct.Struct("@i")
 _IPV6_RECVTCLASS: Final = 66
 _PMTUDISC_DO: Final = 2
 _PMTUDISC_PROBE: Final = 3
@@ -238,3 +240,10 @@ def read_tos(sock: socket.socket) -> int:
     if sock.family == socket.AF_INET6:
         return sock.getsockopt(socket.IPPROTO_IPV6, IPV6_TCLASS)
     return sock.getsockopt(socket.IPPROTO_IP, socket.IP_TOS)
+
+
+def ttl_control(sock: socket.socket, ttl: int) -> tuple[int, int, bytes]:
+    """Return the ancillary data with which one datagram goes out with a TTL, or a hop limit (ip(7), ipv6(7))."""
+    if sock.family == socket.AF_INET6:
+        return socket.IPPROTO_IPV6, _IPV6_HOPLIMIT, _TTL.pack(ttl)
+    return socket.IPPROTO_IP, socket.IP_TTL, _TTL.pack(ttl)

@@ -2,6 +2,7 @@
 
 import pytest
 from linkgauge.tui.endpoint.endpoint_screen import EndpointScreen
+from linkgauge.tui.gauges.path_screen import PathScreen
 from linkgauge.tui.history.compare_screen import CompareScreen
 from linkgauge.tui.history.history_screen import HistoryScreen
 from linkgauge.tui.history.replay_screen import ReplayScreen
@@ -34,6 +35,7 @@ def test_every_action_of_a_screen_has_its_method() -> None:
         CompareScreen,
         EndpointScreen,
         SweepScreen,
+        PathScreen,
     )
     by_kind = {
         each.SCREEN_KIND: each for each in (*screens, MeshScreen, WatchScreen, ObserveScreen, ConnectionScreen)

@@ -10,12 +10,15 @@ from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.events import Warned
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.responsiveness.plan import responsiveness_plan, with_path
 from linkgauge.engine.results.run_log import RunLog
 from linkgauge.tui.cli.main import run_command_line
 from linkgauge.tui.report.run_page import MAX_RUNS, render_report
 
+from ...engine.results.path.traced_chain import Chain
 from ...engine.results.responsiveness_runs import Link, steady
 from ..html_page import VOID, Page
+from ..scripted_loads import emit_loads
 from ..scripted_run import store_run
 from ..stored_runs import CHANGED, FIRST, LOST, SHORT
 
@@ -95,6 +98,30 @@ def test_a_report_of_latency_under_load_has_its_grade_plot_and_queue(world: Any,
     ):
         assert sentence in text, sentence
     assert not [tag for tag in page.open if tag not in VOID]
+
+
+def test_a_report_has_the_path_as_strips_and_tables_with_the_names_that_were_looked_up(
+    world: Any, history_log: RunLog
+) -> None:
+    """A silent hop is silent; the queue is at its link. A name is any text."""
+    script = world.script_of(world.catalog.find("100mb-fd"), with_path(responsiveness_plan()))
+    chain = Chain(routers=4, out_ms=((2, 45.0),), silent=(2,), limited=(3,), seed=7)
+    emit_loads(script, traces=tuple(chain.traces().values()))
+    store_run(history_log, "20261122-010203-path", script, router_names={"192.0.2.2": "gw<b>.example"})
+    page = page_of(history_log, "20261122-010203-path")
+    text = " ".join(page.text.replace("\u00a0", " ").split())
+    for sentence in (
+        "The path, hop by hop",
+        "The queue is before hop 3 (192.0.2.4) and behind hop 1 (hop 2 does not tell), on the way out",
+        "way out, hops from the local end, load out idle loaded local",
+        "(2) – – +39.0 ms 3",
+        "192.0.2.2, gw<b>.example",
+        "▓ queue before it; limits its answers",
+        "way in, hops from the remote end, load in",
+    ):
+        assert sentence in text, sentence
+    assert not [tag for tag in page.open if tag not in VOID]
+    assert "hop by hop" not in page_of(history_log, FIRST).text
 
 
 def test_a_report_fetches_nothing_and_is_the_same_each_time(world: Any, history_log: RunLog) -> None:

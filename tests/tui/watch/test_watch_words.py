@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan
 from linkgauge.engine.model.workload import Workload
@@ -32,7 +33,9 @@ from linkgauge.watch.events import (
     CheckVerdict,
     Level,
     Metric,
+    PathChanged,
     ProbeEnded,
+    Route,
     SkipReason,
     WatchEnded,
     WatchEvent,
@@ -48,6 +51,11 @@ NAME = "db-02"
 PLAN = WatchPlan("office", (WatchedPeer(NAME, Peer("db-02.lan"), Plan(duration_ns=SECOND_NS)),))
 GOOD = CheckResult(CheckVerdict.GOOD, 1, ((Metric.GOODPUT_BIT_S, 94.1e6),), 99.7, "at-expected")
 SHORT = CheckResult(CheckVerdict.BELOW, 1, ((Metric.GOODPUT_BIT_S, 56.3e6),), 59.6, "path-slow")
+REROUTED = PathChanged(
+    NOW_S,
+    NAME,
+    *(Route(Direction.OUT, ((), (router,), ("192.0.2.9",))) for router in ("192.0.2.1", "192.0.2.2")),
+)
 BROKEN = CheckResult(CheckVerdict.FAILED, detail="db-02 refused the connection")
 FELL = ChangeFound(
     NOW_S + 600,
@@ -108,6 +116,20 @@ def ended(result: CheckResult, attempt: int = 0, *, decides: bool = True) -> Che
                 "db-02: rate fell from 94.1 to 56.3 Mb/s (95 %: 56.0 to 56.6) at 14:05; "
                 "before: at the link's rate; after: path slower than its line"
             ),
+        ),
+        (REROUTED, "change", "db-02: path out changed at hop 2: 192.0.2.1 before, 192.0.2.2 now"),
+        (
+            replace(REROUTED, after=Route(Direction.IN, (("192.0.2.8",), ("192.0.2.9",)))),
+            "change",
+            (
+                "db-02: path in changed at hop 2 from the remote end: 192.0.2.1 before, 192.0.2.9 now; "
+                "2 hops, 3 before"
+            ),
+        ),
+        (
+            replace(REROUTED, after=Route(Direction.OUT, ((), ()))),
+            "change",
+            "db-02: path out changed: 2 hops, 3 before",
         ),
         (WatchNotice(NOW_S, "the file\nwas read again"), "warning", "the file was read again"),
         (WatchNotice(NOW_S, "not sent", NAME), "warning", "db-02: not sent"),

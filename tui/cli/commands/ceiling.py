@@ -66,9 +66,9 @@ def _measure(seconds: float) -> "Ceiling":
 def _parts(ceiling: "Ceiling") -> "list[RenderableType]":
     from rich.text import Text
 
+    from ...kit.drawing.printed_table import PrintedTable
     from ...words import numbers
     from ...words.table import Column, Table
-    from ..render.table import PrintedTable
 
     machine = ceiling.machine
     cores = numbers.quantity(machine.cores, "core")

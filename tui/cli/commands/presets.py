@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ....engine.model.expected_rate import ExpectedRate
     from ....presets.preset import Preset
-    from ..render.table import PrintedTable
+    from ...kit.drawing.printed_table import PrintedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +120,9 @@ def _table(presets: "Sequence[Preset]", language: str, own: "Mapping[str, Sequen
     from ....engine.model.plan import Settings
     from ....presets.catalog import listed_presets
     from ....presets.expectation import find_expectation
+    from ...kit.drawing.printed_table import PrintedTable
     from ...words import numbers
     from ...words.table import Column, Strong, Table
-    from ..render.table import PrintedTable
 
     def rate(expected: "ExpectedRate | None") -> str:
         return numbers.UNKNOWN if expected is None else numbers.mbit(expected.bit_s)

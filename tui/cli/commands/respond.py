@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..click_extension.option_fields import group
-from ..latency_options import LatencyOptions, LoadOptions, PathOptions, check_measurable, names_flag, with_path
+from ..latency_options import LatencyOptions, LoadOptions, PathOptions, check_measurable, names_flag, traced_plan
 from ..link_options import LinkOptions
 from ..output import print_stderr
 from ..output_options import ResultOptions
@@ -80,4 +80,4 @@ def path(options: PathCommandOptions) -> int:
     from ..runners.run_test import run_test
 
     spec = options.test.to_spec("path")
-    return run_test(replace(spec, plan=with_path(spec.plan, spec.peer, "path"), names_routers=options.names))
+    return run_test(replace(spec, plan=traced_plan(spec.plan, spec.peer, "path"), names_routers=options.names))

@@ -47,9 +47,9 @@ def settings(options: SettingsOptions) -> int:
     if options.as_json:
         emit_json([{"name": name, "value": value or None, "source": source} for name, value, source in rows])
         return 0
+    from ...kit.drawing.printed_table import PrintedTable
     from ...words.numbers import sanitize
     from ...words.table import Column, Table
-    from ..render.table import PrintedTable
 
     columns = (
         Column("setting", is_text=True, is_key=True),

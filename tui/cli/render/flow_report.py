@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from ....engine.results.flows.flow_result import FlowsResult
+from ...kit.drawing.printed_table import indented
 from ...words.numbers import arrow
 from .flow_sentences import (
     bad_ports,
@@ -16,7 +17,6 @@ from .flow_sentences import (
     port_list,
     silent_sentence,
 )
-from .table import indented
 
 
 def flow_report(result: FlowsResult) -> Iterator[RenderableType]:

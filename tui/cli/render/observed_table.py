@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 
 from ....observe.observation import DatagramSocket, Observation, ObservedConnection, Status
+from ...kit.drawing.printed_table import PrintedTable
 from ...words import numbers
 from ...words.observed import owner_text, totals_text
 from ...words.table import Column, Strong, Table
-from .table import PrintedTable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -38,10 +38,28 @@ def _bound_words(each: DirectionMtu, ip_version: int) -> str:
     if each.bound is MtuBound.INTERFACE:
         return f"the MTU of the {_sender(each).label} interface{name}"
     if each.bound is MtuBound.ROUTER:
-        return f"router {each.router} refuses longer packets"
+        return f"router {each.router} refuses longer packets{_link_words(each)}"
     if each.mtu_bytes is None:
         return f"not even packets of {MIN_PATH_MTU_BYTES[ip_version]} bytes arrive"
-    return "longer packets disappear, and no router says so (a black hole)"
+    return f"longer packets disappear{_link_words(each)}, and no router says so (a black hole)"
+
+
+def _link_words(each: DirectionMtu) -> str:
+    """Return the hops between which packets become too long: `: between hop 2 (10.0.2.1) and hop 3 (10.0.3.1)`."""
+    link, sender = each.link, _sender(each)
+    if link is None:
+        return ""
+    counted = "" if sender is End.NEAR else " from the remote end"
+    if link.after_router is not None and link.after_router == each.router:
+        return f" (hop {link.after_ttl}{counted})"
+    ends = (
+        (link.after_ttl, link.after_router, f"the {sender.label} host"),
+        (link.before_ttl, link.before_router, f"the {sender.other.label} end"),
+    )
+    after, before = (host if router is None else f"hop {ttl} ({router})" for ttl, router, host in ends)
+    silent = [str(ttl) for ttl in range(link.after_ttl + 1, link.before_ttl)]
+    unknown = f" (hop {' and '.join(silent)} did not answer)" if silent else ""
+    return f" between {after} and {before}{counted}{unknown}"
 
 
 def _remedies(each: DirectionMtu, ip_version: int) -> list[str]:
@@ -71,6 +89,10 @@ def path_mtu_json(path: PathMtu) -> dict[str, Any]:
                 "interface": each.interface,
                 "interface_mtu_bytes": each.interface_bytes,
                 "router": each.router,
+                "between_hops": None if each.link is None else [each.link.after_ttl, each.link.before_ttl],
+                "between_routers": (
+                    None if each.link is None else [each.link.after_router, each.link.before_router]
+                ),
             }
             for each in path.directions
         },

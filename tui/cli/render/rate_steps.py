@@ -9,11 +9,11 @@ from rich.text import Text
 from ....presets.diagnosis.finding import Finding
 from ....presets.rate_steps import RateStep, StepGoals
 from ....presets.verdict import Verdict
+from ...kit.drawing.printed_table import indented
 from ...words import numbers
 from ...words.datagram_results import loss_percent
 from ...words.table import Column, Table
 from .summary import VERDICT_STYLES, findings_part
-from .table import indented
 
 _COLUMNS: Final = (
     Column("step"),

@@ -11,6 +11,7 @@ from rich.text import Text
 from ....engine.results.comparison import Comparison, compare
 from ....engine.results.figure_codec import DOCUMENT_VERSION
 from ....engine.results.run_log import RunEntry, RunLog, RunRecord
+from ...kit.drawing.printed_table import PrintedTable
 from ...words import numbers
 from ...words.comparison import changed_settings, comparison_json, comparison_table, identity_differences
 from ...words.redaction import REDACTION
@@ -24,7 +25,6 @@ from ...words.run_line import (
     test_words,
 )
 from ...words.table import Table
-from .table import PrintedTable
 
 _MIN_NAME: Final = 6  # cells of a name that is cut
 _NAMES: Final = {"preset", "peer", "label", "group"}

@@ -13,11 +13,14 @@ from ....engine.results.responsiveness.result import Responsiveness
 from ....engine.results.summary import Summary
 from ....presets.diagnosis.finding import Finding
 from ....presets.verdict import DEFAULT_PASS_PERCENT
+from ...kit.drawing.printed_table import indented
 from ...session.run_recorder import Outcome
 from ...words import numbers
 from ...words.datagram_results import capacity_texts, run_losses, udp_text
 from ...words.iperf3 import remote_name, source_texts, unseen_text
 from ...words.observed import observed_facts
+from ...words.paths.hop_strip import strip_text, way_strip
+from ...words.paths.path_hops import path_sentences, way_name, way_table
 from ...words.plan import core_affinity_text
 from ...words.responsiveness import load_table, result_facts, share_text, split_findings
 from ...words.summary import (
@@ -31,8 +34,6 @@ from ...words.summary import (
     transfer_text,
     warmup_text,
 )
-from .path_hops import path_sentences, way_name, way_strip, way_table
-from .table import indented
 
 VERDICT_STYLES: Final = {"pass": "bold green", "short": "bold yellow", "fail": "bold red", "none": "bold"}
 
@@ -116,7 +117,7 @@ def _path(path: PathResult) -> Iterator[RenderableType]:
     """Yield the hops of both directions, each as a strip and a table, and what was found."""
     for way in path.ways:
         yield Padding(Text(way_name(way), "dim"), (0, 0, 0, 2))
-        yield Padding(Text(way_strip(way), "bold"), (0, 0, 0, 2))
+        yield Padding(Text(strip_text(way_strip(way)), "bold"), (0, 0, 0, 2))
         yield indented(way_table(way))
         yield Text()
     grid = _grid()

@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from ....engine.results.sweep import Axis, Sweep, SweepPoint, SweepResult
+from ...kit.drawing.printed_table import indented
 from ...sweep.sweep_words import (
     AXIS_NAMES,
     axis_value_words,
@@ -18,7 +19,6 @@ from ...sweep.sweep_words import (
 )
 from ...words import numbers
 from ...words.table import Column, Strong, Table
-from .table import indented
 
 
 def sweep_parts(

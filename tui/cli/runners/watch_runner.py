@@ -19,7 +19,7 @@ from ....engine.model.errors import LinkgaugeError, RunLogError
 from ....engine.results.run_log import RUN_LOG_FILE_NAME, RunLog
 from ....presets.catalog import Catalog
 from ....watch.event_codec import event_line
-from ....watch.events import ChangeFound, CheckEnded, CheckResult, CheckSkipped, WatchEnded, WatchEvent
+from ....watch.events import ChangeFound, CheckEnded, CheckResult, CheckSkipped, PathChanged, WatchEnded, WatchEvent
 from ....watch.watch_plan import WatchPlan
 from ...session.storage import open_data_dir, open_run_list
 from ...watch.running.followed_watch import FollowedWatch, follow_watch
@@ -255,4 +255,5 @@ async def publish_watch(plan: "PublishingPlan | None", watch: WatchSession) -> A
 
 def _is_result(event: WatchEvent) -> bool:
     """Return whether an event is worth a push: the end of a cycle, a change, the end of the watch."""
-    return isinstance(event, ChangeFound | WatchEnded) or (isinstance(event, CheckEnded) and event.decides)
+    is_end = isinstance(event, CheckEnded) and event.decides
+    return is_end or isinstance(event, ChangeFound | PathChanged | WatchEnded)

@@ -14,7 +14,7 @@ from textual.color import Color
 from textual.filter import LineFilter
 
 _REVERSED: Final = Style(reverse=True)
-_LINES: Final = "─━╌╍═╴╶╸╺"
+_LINES: Final = "─━╌╍┄═╴╶╸╺"
 _UPRIGHTS: Final = "│┃╏╎║▏▕"
 _CORNERS: Final = "╭╮╰╯┌┐└┘├┤┬┴┼"
 _BRAILLE: Final = {"\u2800": " ", **{chr(dots): ":" for dots in range(0x2801, 0x2900)}}
@@ -34,17 +34,17 @@ _ASCII: Final = {
     **dict.fromkeys("←", "<"),
     "⇄": "=", "↑": "^", "↓": "v", "▲": "^", "▼": "v", "✓": "+", "✗": "x", "●": "*", "○": "o", "◌": ".",
     "■": "#", "•": "*", "‖": "=", "…": "~", "–": "-", "±": "~", "·": ".", "≈": "~", "µ": "u", "\u00a0": " ",
-    "×": "x",
+    "×": "x", "╳": "x", "◆": "*",
 }  # fmt: skip
 _CONSOLE: Final = {
     **_BRAILLE,
     **dict.fromkeys("⡀⠄⠂⠁", "·"),
     "⣀": "_", "⠤": "─", "⠒": "─", "⠉": "▀",
     **dict.fromkeys("╭┌", "┌"), **dict.fromkeys("╮", "┐"), **dict.fromkeys("╰", "└"), **dict.fromkeys("╯", "┘"),
-    **dict.fromkeys("╌━╴╶", "─"), **dict.fromkeys("┃╏╎▏▕", "│"), "╍": "═",
+    **dict.fromkeys("╌━┄╴╶", "─"), **dict.fromkeys("┃╏╎▏▕", "│"), "╍": "═",
     **dict.fromkeys("▇▆", "█"), **dict.fromkeys("▅▃", "▄"), **dict.fromkeys("▂▁", "_"), "▔": "▀",
     **dict.fromkeys("▉▊▋", "█"), **dict.fromkeys("▍▎", "▌"), "▬": "■",
-    "✓": "√", "✗": "x", "●": "•", "◌": "○", "‖": "║", "…": "~", "–": "-", "⇄": "↔",
+    "✓": "√", "✗": "x", "●": "•", "◌": "○", "‖": "║", "…": "~", "–": "-", "⇄": "↔", "╳": "x",
 }  # fmt: skip
 
 

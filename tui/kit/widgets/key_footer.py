@@ -44,6 +44,7 @@ _SETTINGS: Final = frozenset(
         "direction",
         "workload",
         "probe",
+        "trace_path",
         "duration",
     }
 )

@@ -12,7 +12,7 @@ from email.policy import SMTP
 from typing import Any, Final
 
 from ....watch.event_codec import event_line
-from ....watch.events import ChangeFound, CheckVerdict, News
+from ....watch.events import ChangeFound, CheckEnded, CheckVerdict, News, PathChanged
 from ....watch.watch_plan import NotifyFormat, WatchPlan
 from ..watch_words import event_words
 
@@ -20,6 +20,7 @@ from ..watch_words import event_words
 _ALERT_LASTS: Final = timedelta(days=7)
 _SHIFT_LASTS: Final = timedelta(hours=1)
 _SEVERITIES: Final[Mapping[CheckVerdict, str]] = {CheckVerdict.FAILED: "critical", CheckVerdict.BELOW: "warning"}
+_NTFY_OF_PATH: Final = ("default", "twisted_rightwards_arrows")
 _NTFY: Final[Mapping[bool, tuple[str, str]]] = {True: ("high", "warning"), False: ("default", "white_check_mark")}
 
 
@@ -31,7 +32,7 @@ def news_document(plan: WatchPlan, news: News) -> dict[str, Any]:
 def webhook_request(plan: WatchPlan, news: News) -> tuple[bytes, dict[str, str]]:
     """Return the body and the headers that the plan's webhook gets."""
     if plan.notify.format is NotifyFormat.NTFY:
-        priority, tag = _NTFY[_is_bad(news)]
+        priority, tag = _NTFY_OF_PATH if isinstance(news, PathChanged) else _NTFY[_is_bad(news)]
         headers = {"Content-Type": "text/plain; charset=utf-8", "Title": _title(plan, news)}
         return event_words(news, plan).encode(), {**headers, "Priority": priority, "Tags": tag}
     match plan.notify.format:
@@ -58,6 +59,8 @@ def _title(plan: WatchPlan, news: News) -> str:
     """Return a line of ASCII: names of watches and peers have nothing else."""
     if isinstance(news, ChangeFound):
         state = "has become worse" if news.is_worse else "has become better"
+    elif isinstance(news, PathChanged):
+        state = f"has another path {news.after.direction}"
     else:
         state = {
             CheckVerdict.FAILED: "failed",
@@ -67,7 +70,7 @@ def _title(plan: WatchPlan, news: News) -> str:
     return f"linkgauge {plan.name}: {news.peer} {state}"
 
 
-def _is_bad(news: News) -> bool:
+def _is_bad(news: ChangeFound | CheckEnded) -> bool:
     return news.is_worse if isinstance(news, ChangeFound) else news.result.verdict is not CheckVerdict.GOOD
 
 
@@ -77,6 +80,9 @@ def _alerts(plan: WatchPlan, news: News) -> list[dict[str, Any]]:
     if isinstance(news, ChangeFound):
         labels |= {"alertname": "LinkgaugeLevelWorse", "metric": news.metric.value, "severity": "warning"}
         return [_alert(plan, news, labels, _SHIFT_LASTS if news.is_worse else None)]
+    if isinstance(news, PathChanged):
+        labels |= {"alertname": "LinkgaugePathChanged", "direction": news.after.direction.value, "severity": "info"}
+        return [_alert(plan, news, labels, _SHIFT_LASTS)]
     labels |= {"alertname": "LinkgaugePeer"}
     return [
         _alert(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ....engine.host.shortage import find_shortage_in
+from ....engine.model.directions import Direction
 from ....engine.model.errors import (
     LinkgaugeError,
     PeerBusy,
@@ -24,11 +25,12 @@ from ....engine.model.plan import SECOND_NS, Plan
 from ....engine.model.run_end import Reason
 from ....engine.near.connect import open_far_end
 from ....engine.results.measured_result import MeasuredResult
+from ....engine.results.path.path_document import PathFigures
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_result import RunResult
 from ....presets.catalog import Catalog
 from ....presets.verdict import NO_LIMITS, AcceptanceLimits
-from ....watch.events import CheckResult, CheckVerdict, Metric
+from ....watch.events import CheckResult, CheckVerdict, Metric, Route
 from ....watch.watch_plan import WatchedPeer
 from ...session.credentials import with_access
 from ...session.run_session import RunSession, open_run_session
@@ -189,7 +191,15 @@ def result_of_run(run: RunResult, run_id: str, limits: AcceptanceLimits = NO_LIM
         run.why[0] if run.why else None,
         run_id=run_id,
         beyond=check.broken,
+        routes=() if run.path is None else tuple(_routes(run.path)),
     )
+
+
+def _routes(path: PathFigures) -> Iterator[Route]:
+    """Yield the directions whose other end has answered: of others the length is not known."""
+    for direction, way in ((Direction.OUT, path.out), (Direction.IN, path.in_)):
+        if way is not None and way.is_reached and way.hops:
+            yield Route(direction, tuple(hop.addresses for hop in way.hops))
 
 
 def _figures(run: RunResult, total: MeasuredResult) -> Iterator[tuple[Metric, float]]:

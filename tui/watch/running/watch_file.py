@@ -27,7 +27,7 @@ from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions
 from ....engine.model.serialization import read_toml
 from ....engine.model.workload import Workload, all_workloads, workload_named
-from ....engine.results.responsiveness.plan import with_responsiveness
+from ....engine.results.responsiveness.plan import with_path, with_responsiveness
 from ....presets.auto_select import AUTO
 from ....presets.catalog import Catalog
 from ....presets.expectation import check_variant
@@ -131,6 +131,7 @@ _OPTIONS: Final[Mapping[str, _Parser]] = {
     "max_loss": parsing.loss_limit,
     "min_rate": parsing.minimum_rate_bit_s,
     "max_rise": parsing.rise_ns,
+    "path": bool,
     "shared": bool,
     "seconds": parsing.duration_ns,
     "warmup": lambda text: None if text == "auto" else parsing.time_ns(text, "", "give auto, or seconds such as 1"),
@@ -403,6 +404,10 @@ def _plan(values: Mapping[str, Any]) -> Plan:
         rate_bit_s=None if workload.is_datagram else rate,
         bytes_limit=values.get("bytes"),
     )
+    if values.get("path"):
+        if workload is not Workload.STREAM:
+            raise PlanError("path", f"with {workload}", "only a TCP stream loads the path; leave it out")
+        return with_path(plan)
     return plan if values.get("max_rise") is None else with_responsiveness(plan)
 
 

@@ -60,6 +60,9 @@ async def test_it_accepts_reports_what_arrived_and_sends_what_is_asked_for(
         assert decode_path_datagram(reached, SECRET) == PathDatagram(PathKind.REACHED, 1, 9_000)
         assert decode_path_datagram(large, SECRET) == PathDatagram(PathKind.LARGE, 2, 20_000)
         assert len(large) == 20_000
+        near.send(PathDatagram(PathKind.TRACE, 3, 1_000, ttl=9).pack(SECRET))
+        (traced,) = await answers(near, 1)
+        assert decode_path_datagram(traced, SECRET) == PathDatagram(PathKind.LARGE, 3, 1_000)
     finally:
         responder.close()
 

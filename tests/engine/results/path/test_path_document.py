@@ -7,6 +7,7 @@ from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.results.figure_codec import encode
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.path.hop_judgement import find_path
+from linkgauge.engine.results.path.path_document import names_of_routers, path_figures
 from linkgauge.engine.results.run_result import RunResult
 
 from .... import json_schemas
@@ -33,3 +34,13 @@ def test_the_document_has_both_directions_and_is_as_its_schema_says() -> None:
     assert 25 < way["hops"][1]["rise_ms"] < 40
     assert way["hops"][3]["is_end"]
     assert RunResult.of(document).path == RunResult.of_run(replace(summary, path=path)).path
+
+
+def test_the_names_of_a_document_are_by_the_address_of_their_hop() -> None:
+    """A run that is read again shows them without another look-up."""
+    names = {"192.0.2.2": "gw", "192.0.2.4": "core"}
+    chain = Chain(3, silent=(2,))
+    path = find_path(chain.traces(), chain.measured(), names)
+    assert path is not None
+    assert names_of_routers(path_figures(path)) == names
+    assert find_path(chain.traces(), chain.measured(), names_of_routers(path_figures(path))) == path

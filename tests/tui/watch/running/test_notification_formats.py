@@ -8,10 +8,21 @@ from datetime import datetime
 from typing import Any, Final
 
 import pytest
+from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import Plan
 from linkgauge.tui.watch.running.notification_formats import mail, news_document, webhook_request
-from linkgauge.watch.events import ChangeFound, CheckEnded, CheckResult, CheckVerdict, Level, Metric, News
+from linkgauge.watch.events import (
+    ChangeFound,
+    CheckEnded,
+    CheckResult,
+    CheckVerdict,
+    Level,
+    Metric,
+    News,
+    PathChanged,
+    Route,
+)
 from linkgauge.watch.watch_plan import Notify, NotifyFormat, WatchedPeer, WatchPlan
 
 LEVEL: Final = Level(94e6, 93e6, 95e6, 20)
@@ -19,7 +30,10 @@ WORSE: Final = ChangeFound(1e9, "db-1", Metric.GOODPUT_BIT_S, 1e9 - 60, LEVEL, r
 FAILED: Final = CheckEnded(1e9, "db-1", 1e9 - 60, 1, CheckResult(CheckVerdict.FAILED), decides=True)
 BELOW: Final = replace(FAILED, result=CheckResult(CheckVerdict.BELOW, percent=60.0))
 GOOD: Final = replace(FAILED, result=CheckResult(CheckVerdict.GOOD, percent=99.0))
-ALL: Final[tuple[News, ...]] = (WORSE, replace(WORSE, is_worse=False), FAILED, BELOW, GOOD)
+REROUTED: Final = PathChanged(
+    1e9, "db-1", *(Route(Direction.IN, ((each,),)) for each in ("192.0.2.1", "192.0.2.2"))
+)
+ALL: Final[tuple[News, ...]] = (WORSE, replace(WORSE, is_worse=False), REROUTED, FAILED, BELOW, GOOD)
 
 
 def plan_for(kind: NotifyFormat) -> WatchPlan:

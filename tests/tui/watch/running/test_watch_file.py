@@ -200,6 +200,21 @@ def test_limits_and_sharing_are_keys_of_a_peer() -> None:
     assert [each.plan.responsiveness is not None for each in (first, second, third)] == [False, True, False]
 
 
+def test_a_path_is_traced_by_tests_that_load_it() -> None:
+    """Which measures latency as well; iperf3 and other workloads have no such trace."""
+    (peer,) = parse_watch(f"{PEER}path = true\nmax_rise = '30ms'", FILE).peers
+    assert peer.plan.path
+    assert peer.plan.responsiveness is not None
+    assert not parse_watch(f"{PEER}path = false", FILE).peers[0].plan.path
+    for text, message in (
+        (f"{PEER}path = true\nworkload = 'rr'", r"peer\[1\]\.path .*only a TCP stream loads the path"),
+        ("[[peer]]\naddress = 'iperf3://db-01'\npath = true", r"path with iperf3 .*traces no path"),
+        (f"{PEER}path = 'yes'", "give true or false"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            parse_watch(text, FILE)
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """It is missing, not text, or too large."""
     path = tmp_path / "w.toml"

@@ -53,4 +53,4 @@ async def _measure(peer: "Peer") -> "PathMtu":
     from .....engine.near.path_mtu import measure_path_mtu
 
     async with open_far_end(peer) as far_end:
-        return await measure_path_mtu(far_end)
+        return await measure_path_mtu(far_end, locates_hops=True)

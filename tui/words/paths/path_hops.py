@@ -1,13 +1,14 @@
-"""The hops of a path, its queues and its losses, as text: a strip from end to end, a table, and sentences. Pure."""
+"""The hops of a path, its queues and its losses, as text: a table and sentences. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from ....engine.model.directions import Direction, End
+from ....engine.model.directions import Direction
 from ....engine.results.path.path_result import HopResult, PathResult, Place, QueuePlace, Way
-from ...words import numbers
-from ...words.responsiveness import load_name, rise
-from ...words.table import NAMES, Column, Strong, Table
+from .. import numbers
+from ..responsiveness import load_name, rise
+from ..table import NAMES, Column, Strong, Table
+from .hop_strip import LOSS_MARK, QUEUE_MARK
 
 _COLUMNS: Final = (
     NAMES,
@@ -18,9 +19,6 @@ _COLUMNS: Final = (
     Column("lost", rank=1),
     Column("", is_text=True, wraps=True),
 )
-_LINK: Final = "──"
-_QUEUE: Final = "▓"
-_LOSS: Final = "╳"
 _ANSWERS: Final = {
     "silent": "silent",
     "limited": "limits its answers",
@@ -28,47 +26,13 @@ _ANSWERS: Final = {
     "all": "",
 }
 _COUNTED: Final = {Direction.OUT: "", Direction.IN: " from the remote end"}
-_SENDERS: Final = {Direction.OUT: End.NEAR, Direction.IN: End.FAR}
 _WAYS: Final = {Direction.OUT: "on the way out", Direction.IN: "on the way in"}
 
 
 def way_name(way: Way) -> str:
     """Return the heading of a direction: `way out, hops from the local end, load out`."""
     load = "" if way.load is None else f", {load_name(way.load)}"
-    return f"way {way.direction.value}, hops from the {_SENDERS[way.direction].label} end{load}"
-
-
-def way_strip(way: Way) -> str:
-    """Return a direction in a line, the local end on the left: `local ── 1 ── 2 ▓ +41 ms ▓ 3 ── remote`."""
-    sender = _SENDERS[way.direction]
-    parts = [sender.label]
-    for hop in way.hops:
-        if hop.is_silent and any(place.after_ttl < hop.ttl < place.before_ttl for place in _places(way)):
-            continue  # the mark of its place stands for it
-        parts += [_mark(way, hop.ttl), sender.other.label if hop.is_end else _strip_name(hop)]
-    if not way.is_reached:
-        parts += ["┄┄", sender.other.label]
-    return " ".join(parts if way.direction is Direction.OUT else reversed(parts))
-
-
-def _strip_name(hop: HopResult) -> str:
-    return f"({hop.ttl})" if hop.is_silent else str(hop.ttl)
-
-
-def _places(way: Way) -> list[Place]:
-    loss = [] if way.loss is None or not way.loss.is_located else [way.loss]
-    return [*way.queues, *loss]
-
-
-def _mark(way: Way, before_ttl: int) -> str:
-    """Return the link before a hop as it is drawn."""
-    queue = next((each for each in way.queues if each.before_ttl == before_ttl), None)
-    if queue is not None:
-        return f"{_QUEUE} {rise(queue.rise_ns)} {_QUEUE}"
-    loss = way.loss
-    if loss is not None and loss.is_located and loss.before_ttl == before_ttl:
-        return f"{_LOSS} {numbers.percent(loss.lost_percent)} {_LOSS}"
-    return _LINK
+    return f"way {way.direction.value}, hops from the {way.sender.label} end{load}"
 
 
 def way_table(way: Way) -> Table:
@@ -77,7 +41,7 @@ def way_table(way: Way) -> Table:
 
 
 def _row(way: Way, hop: HopResult) -> tuple[str, ...]:
-    name = _SENDERS[way.direction].other.label if hop.is_end else str(hop.ttl)
+    name = way.sender.other.label if hop.is_end else str(hop.ttl)
     has_queue = any(queue.before_ttl == hop.ttl for queue in way.queues)
     risen = rise(hop.rise_ns)
     return (
@@ -93,9 +57,9 @@ def _row(way: Way, hop: HopResult) -> tuple[str, ...]:
 
 def _notes(way: Way, hop: HopResult) -> Iterator[str]:
     if any(queue.before_ttl == hop.ttl for queue in way.queues):
-        yield f"{_QUEUE} queue before it"
+        yield f"{QUEUE_MARK} queue before it"
     if way.loss is not None and way.loss.is_located and way.loss.before_ttl == hop.ttl:
-        yield f"{_LOSS} loss before it"
+        yield f"{LOSS_MARK} loss before it"
     if _ANSWERS[hop.answers]:
         yield _ANSWERS[hop.answers]
     if hop.mtu_bytes is not None:
@@ -104,13 +68,18 @@ def _notes(way: Way, hop: HopResult) -> Iterator[str]:
 
 def path_sentences(path: PathResult) -> list[str]:
     """Return what was found, in a sentence each: queues, losses, MTUs, and hops whose answers mislead."""
-    sentences = [sentence for way in path.ways for sentence in _way_sentences(way)]
+    sentences = [sentence for way in path.ways for sentence in (*_place_sentences(way), *_further_sentences(way))]
     if not any(way.queues for way in path.ways):
         sentences.insert(0, "No hop has a queue that delays other traffic under load.")
     return sentences
 
 
-def _way_sentences(way: Way) -> Iterator[str]:
+def place_sentences(path: PathResult) -> list[str]:
+    """Return only the sentences about queues and losses."""
+    return [sentence for way in path.ways for sentence in _place_sentences(way)]
+
+
+def _place_sentences(way: Way) -> Iterator[str]:
     for number, queue in enumerate(way.queues):
         yield _queue_sentence(way, queue, "The" if number == 0 else "Another")
     if way.loss is not None:
@@ -119,14 +88,17 @@ def _way_sentences(way: Way) -> Iterator[str]:
             yield f"The loss is {_place_text(way, way.loss)}: {lost}."
         else:
             yield f"{lost[0].upper()}{lost[1:]}; the routers answer too seldom to tell where."
+
+
+def _further_sentences(way: Way) -> Iterator[str]:
     for report in way.mtus:
         yield f"Behind {report.router}, {_WAYS[way.direction]}, the MTU is {report.mtu_bytes} bytes."
     if slow := [str(hop.ttl) for hop in way.hops if hop.answers == "slow"]:
-        hops = f"Hop {slow[0]} answers" if len(slow) == 1 else f"Hops {', '.join(slow)} answer"
         counted = _COUNTED[way.direction]
-        yield f"{hops} late{counted}, but traffic passes in time: a slow control plane, not a queue."
+        hops = f"Hop {slow[0]}{counted} answers" if len(slow) == 1 else f"Hops {', '.join(slow)}{counted} answer"
+        yield f"{hops} late, but traffic passes in time: a slow control plane, not a queue."
     if not way.is_reached:
-        other = _SENDERS[way.direction].other.label
+        other = way.sender.other.label
         yield f"No probe came back from the {other} end: nothing is judged {_WAYS[way.direction]}."
 
 
@@ -147,9 +119,9 @@ def _place_text(way: Way, place: Place) -> str:
         return "at an unknown hop"
     counted = _COUNTED[way.direction]
     if before.is_end:
-        name = f"before the {_SENDERS[way.direction].other.label} end"
+        name = f"before the {way.sender.other.label} end"
         if place.after_ttl == 0 and place.before_ttl == 1:
-            return f"on the link between the ends or in the {_SENDERS[way.direction].label} host"
+            return f"on the link between the ends or in the {way.sender.label} host"
     else:
         name = f"before hop {before.ttl}{counted} ({_router(before)})"
     silent = [str(ttl) for ttl in range(place.after_ttl + 1, place.before_ttl)]
@@ -160,7 +132,7 @@ def _place_text(way: Way, place: Place) -> str:
 
 
 def _after_text(way: Way, ttl: int) -> str:
-    return f"hop {ttl}" if ttl else f"the {_SENDERS[way.direction].label} host"
+    return f"hop {ttl}" if ttl else f"the {way.sender.label} host"
 
 
 def _router(hop: HopResult) -> str:

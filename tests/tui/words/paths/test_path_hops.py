@@ -1,40 +1,18 @@
-"""A path in words: its strips, its tables, and a sentence for each thing that was found."""
+"""A path in words: its tables, and a sentence for each thing that was found."""
 
 from dataclasses import replace
 
 from linkgauge.engine.model.counters.path_trace import MtuReport
 from linkgauge.engine.model.directions import Direction
-from linkgauge.engine.results.path.path_result import HopResult, LossPlace, PathResult, QueuePlace, Way
-from linkgauge.tui.cli.render.path_hops import path_sentences, way_name, way_strip, way_table
+from linkgauge.engine.results.path.path_result import LossPlace, PathResult, QueuePlace, Way
+from linkgauge.tui.words.paths.path_hops import path_sentences, way_name, way_table
 
-MS = 1_000_000
-FIRST = HopResult(1, ("10.0.1.1",), 150_000, 180_000, 30_000, 20_000, 0.0, "all")
-SILENT = HopResult(2, (), None, None, None, None, None, "silent")
-THIRD = HopResult(3, ("10.0.2.1", "10.0.2.5"), 200_000, 41 * MS, 41 * MS, 41 * MS, 90.0, "limited")
-LAST = HopResult(4, ("10.0.9.9",), 300_000, 41 * MS, 41 * MS, 41 * MS, 1.0, "all", is_end=True)
-QUEUE = QueuePlace(2, 3, 41 * MS, 1.0)
-OUT = Way(Direction.OUT, Direction.OUT, (FIRST, SILENT, THIRD, LAST), True, (QUEUE,))
-IN = replace(OUT, direction=Direction.IN, load=Direction.IN)
-
-
-def plain(text: str) -> str:
-    """Return text with plain spaces."""
-    return text.replace("\N{NO-BREAK SPACE}", " ")
+from ...example_path import FIRST, IN, LAST, MS, OUT, QUEUE, SILENT, THIRD, plain
 
 
 def sentences(*ways: Way) -> list[str]:
     """Return what is said of some directions."""
     return [plain(sentence) for sentence in path_sentences(PathResult(ways))]
-
-
-def test_the_strip_draws_the_queue_at_its_hop_with_the_local_end_on_the_left() -> None:
-    """A silent hop is in brackets; the way in is read from the right."""
-    assert plain(way_strip(OUT)) == "local ── 1 ── (2) ▓ +41.0 ms ▓ 3 ── remote"
-    assert plain(way_strip(IN)) == "local ── 3 ▓ +41.0 ms ▓ (2) ── 1 ── remote"
-    between = replace(OUT, queues=(QueuePlace(1, 3, 41 * MS, 1.0),))
-    assert plain(way_strip(between)) == "local ── 1 ▓ +41.0 ms ▓ 3 ── remote"
-    lossy = replace(OUT, queues=(), loss=LossPlace(0, 1, 12.5, True), is_reached=False, hops=(FIRST,))
-    assert plain(way_strip(lossy)) == "local ╳ 12.5 % ╳ 1 ┄┄ remote"
 
 
 def test_a_queue_is_told_with_its_hop_its_direction_and_the_rise() -> None:

@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from linkgauge.tui.cli.render.table import PrintedTable
+from linkgauge.tui.kit.drawing.printed_table import PrintedTable
 from linkgauge.tui.words.table import NAMES, Column, Strong, Table
 from rich.console import Console
 

@@ -1,0 +1,70 @@
+"""`linkgauge watch` of a peer whose path changes between two tests, in a chain of network namespaces."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from linkgauge.engine.model.directions import Direction
+
+from ..json_schemas import check
+from .chained_path import ChainedPath, LinkQueue, address
+from .conftest import CommandLine
+from .namespaces import run_within
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.alone, pytest.mark.every]
+FILE = """
+[watch]
+name = "paths"
+[[peer]]
+name = "far"
+address = "{address}"
+path = true
+preset = "none"
+probe_every = "none"
+seconds = 2
+warmup = 0
+rate = "5M"
+"""
+_OTHER = "198.51.100.7"
+
+
+def events_of(linkgauge: CommandLine, path: ChainedPath, file: Path) -> list[dict[str, Any]]:
+    """Test the peer once, and return the events."""
+    answer = linkgauge.finish(linkgauge.start("watch", file, "--once", "--json-stream", within=path.near))
+    assert answer.status == 0, answer
+    events = [json.loads(line) for line in answer.out.splitlines()]
+    for event in events:
+        check("watch.schema.json", event)
+    return events
+
+
+def test_a_changed_path_is_told_once_across_restarts(linkgauge: CommandLine, tmp_path: Path) -> None:
+    """A router answers with another address, as another one in its place would; then nothing changes any more."""
+    if os.geteuid() != 0 or not all(
+        map(shutil.which, ("ip", "tc", "nft", "ethtool", "nsenter", "unshare", "sysctl"))
+    ):
+        pytest.skip("a chain needs root, iproute2, nftables, ethtool, nsenter and unshare")
+    path = ChainedPath(4, (LinkQueue(1, Direction.OUT, 5, 20),))
+    try:
+        endpoint = linkgauge.start("endpoint", "--open", within=path.far)
+        assert endpoint.stdout is not None
+        assert "listening" in endpoint.stdout.readline()
+        file = tmp_path / "paths.toml"
+        file.write_text(FILE.format(address=path.far_address()), encoding="utf-8")
+        first = next(each for each in events_of(linkgauge, path, file) if each["type"] == "check_end")
+        routes = {each["direction"]: each["hops"] for each in first["result"]["routes"]}
+        assert routes["out"] == [[address(0, 2)], [address(1, 2)], [path.far_address()]]
+        assert len(routes["in"]) == 3
+        router = path.entries[1]
+        run_within(router, "ip", "addr", "add", f"{_OTHER}/32", "dev", "lo")
+        run_within(router, "ip", "route", "change", f"{address(0, 0)}/24", "dev", "near", "src", _OTHER)
+        (change,) = (each for each in events_of(linkgauge, path, file) if each["type"] == "path_change")
+        assert change["before"] == {"direction": "out", "hops": routes["out"]}
+        assert change["after"]["hops"][0] == [_OTHER]
+        again = events_of(linkgauge, path, file)
+        assert "path_change" not in [each["type"] for each in again]
+    finally:
+        path.close()
