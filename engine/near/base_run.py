@@ -152,6 +152,15 @@ class Run(ABC):
     def change_settings(self, settings: Settings) -> None:
         """Change settings during the run."""
 
+    def _begin_period(self, settings: Settings) -> bool:
+        """Begin a period with new settings; return False if the run is ending, or has these already."""
+        if settings == self.settings or self._ending.done():
+            return False
+        self._events.put(self._timeline.change_settings(self._sampler.elapsed_ns, settings))
+        self._socket_checks.change_settings()
+        _log.debug("settings change to %s", settings)
+        return True
+
     @abstractmethod
     async def _open(self) -> ProbeSample | None:
         """Open all sessions; return the probe's sample of the idle link, None if there is no probe.

@@ -4,19 +4,28 @@ const ahead = 4 * 1024 * 1024;  // more of an upload would only wait in the brow
 const chunk = new Uint8Array(262144);
 for (let at = 0; at < chunk.length; at += 65536) crypto.getRandomValues(chunk.subarray(at, at + 65536));
 const senders = [];
+let begun = false;
 
 function pump(socket) {
   if (socket.readyState !== 1) return;
   while (socket.bufferedAmount < ahead) socket.send(chunk);
   setTimeout(pump, 4, socket);
 }
+function open({flow, n, g, url}) {
+  const socket = new WebSocket(url);
+  let wasOpen = false;
+  socket.binaryType = "arraybuffer";
+  socket.onmessage = () => {};
+  socket.onopen = () => {
+    wasOpen = true;
+    if (flow === "up" && begun) pump(socket); else if (flow === "up") senders.push(socket);
+  };
+  socket.onclose = () => { if (!wasOpen) postMessage({flow, n, g}); };
+}
 onmessage = event => {
-  for (const {flow, url} of event.data.open || []) {
-    const socket = new WebSocket(url);
-    socket.binaryType = "arraybuffer";
-    socket.onmessage = () => {};
-    socket.onclose = () => postMessage(flow);
-    if (flow === "up") senders.push(socket);
+  (event.data.open || []).forEach(open);
+  if (event.data.begin) {
+    begun = true;
+    senders.forEach(pump);
   }
-  if (!event.data.open) senders.forEach(pump);
 };
