@@ -223,6 +223,7 @@ class PageRun(Run):
     def release(self) -> None:
         """End what the run has begun, also if it was never driven. Call it before its counters are closed."""
         self.over.set()
+        self.probe.close()
         for task in self._tasks:
             task.cancel()
         for metered in self._metered:

@@ -152,7 +152,7 @@ def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
         "findings_title": _findings_title(first, summary),
         "load_title": _load_title(load),
         "loads": [] if load is None else [load_table(load)],
-        "load_facts": [] if load is None else result_facts(load),
+        "load_facts": [] if load is None else result_facts(load, summary.dialect),
         "queue_findings": [_finding_view(finding) for finding in queue_findings],
         "losses": [loss_table(summary)],
         "loss_places": [*(f"capacity {text}" for text in capacity_texts(summary)), *run_losses(summary)],

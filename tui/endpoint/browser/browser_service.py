@@ -16,6 +16,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from ....engine.browser.page_run import PageRun
 from ....engine.far.listener import format_host
 from ....engine.far.status import LogEntry, rejection
 from ....engine.model.errors import AddressRefused
@@ -63,6 +64,7 @@ class BrowserService:
             ("mover.js", self._get_mover),
             ("ws", self._open_client),
             ("data", self._open_data),
+            ("probe", self._probe),
         ]
         for path, handler in routes:
             application.add_routes([web.get(f"/{path}", handler), web.get(f"/{{token}}/{path}", handler)])
@@ -119,10 +121,15 @@ class BrowserService:
         return await page.serve()
 
     async def _open_data(self, request: web.Request) -> web.StreamResponse:
+        return await DataSocket(request, has_tls=self._setup.has_tls).pass_to(self._find_run(request))
+
+    async def _probe(self, request: web.Request) -> web.StreamResponse:
+        return await DataSocket(request, has_tls=self._setup.has_tls).probe(self._find_run(request))
+
+    def _find_run(self, request: web.Request) -> PageRun | None:
+        """Return the run of the page that a request names; None without one."""
         page = self._host.pages.get(request.query.get("test", ""))
-        if page is None or page.address != client_of(request):
-            return _refuse("no test of this page awaits it")
-        return await DataSocket(request, has_tls=self._setup.has_tls).pass_to(page.run)
+        return None if page is None or page.address != client_of(request) else page.run
 
 
 def client_of(request: web.Request) -> str:

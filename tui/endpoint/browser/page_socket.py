@@ -9,11 +9,12 @@ import os
 import socket
 from typing import Final
 
-from aiohttp import web
+from aiohttp import WSMsgType, web
 from multidict import MultiMapping
 
 from ....engine.browser.metered_session import MeteredReceiver, MeteredSession
 from ....engine.browser.page_messages import DIRECTIONS, read_place
+from ....engine.browser.page_probe import read_rtt_us
 from ....engine.browser.page_run import PageRun
 from ....engine.model.directions import Direction
 from ....engine.model.errors import LinkgaugeError, RemoteProtocolError
@@ -22,6 +23,7 @@ _FLUSH_LOOKS: Final = 1_000
 _FLUSH_LOOK_S: Final = 0.005
 _MAX_NUMBER_DIGITS: Final = 7
 _MAX_MESSAGE_BYTES: Final = 1 << 20
+_MAX_ANSWER_BYTES: Final = 16
 
 
 def read_query(query: MultiMapping[str]) -> tuple[Direction, int, int]:
@@ -58,6 +60,24 @@ class DataSocket:
             run.lose(direction, number, generation)
         else:
             await run.sessions.adopt(direction, number, generation, fd)
+        return response
+
+    async def probe(self, run: PageRun | None) -> web.StreamResponse:
+        """Measure with a new connection beside the load; only close it without a run, or if too many are open."""
+        transport = self._request.transport
+        handshake_us = read_rtt_us(None if transport is None else transport.get_extra_info("socket"))
+        response = web.WebSocketResponse(compress=False, max_msg_size=_MAX_ANSWER_BYTES)
+
+        async def ask() -> None:
+            await response.send_bytes(b"?")
+            if (await response.receive()).type is not WSMsgType.BINARY:
+                raise ConnectionResetError("the page did not answer")
+
+        await response.prepare(self._request)
+        if run is not None and run.begun.is_set() and run.probe.admits_new:
+            with run.probe.new_connection():
+                await run.probe.measure_new(handshake_us, ask)
+        await response.close()
         return response
 
     async def _take_descriptor(self) -> int | None:

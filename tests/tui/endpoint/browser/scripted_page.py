@@ -62,6 +62,7 @@ class ScriptedPage:
                         self._tasks.append(asyncio.create_task(self._upload(data)))
             case "begin":
                 self.has_begun = True
+                self._tasks.append(asyncio.create_task(self._probe()))
                 self._tasks += [
                     asyncio.create_task(self._upload(each)) for each in self.data if "up" in str(each._response.url)
                 ]
@@ -75,6 +76,16 @@ class ScriptedPage:
         self.data.append(data)
         self._tasks.append(asyncio.create_task(_discard(data)))
         return data
+
+    async def _probe(self) -> None:
+        """Open new connections, and answer what comes first on each."""
+        while True:
+            url = f"{self.base}probe?test={self.hello['test']}"
+            with contextlib.suppress(aiohttp.ClientError):
+                async with self._client.ws_connect(url, origin=_origin_of(self.base), ssl=False) as probe:
+                    async for message in probe:
+                        await probe.send_bytes(message.data)
+            await asyncio.sleep(0.1)
 
     async def _upload(self, data: aiohttp.ClientWebSocketResponse) -> None:
         block = bytes(64 * 1024)

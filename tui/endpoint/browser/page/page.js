@@ -118,7 +118,7 @@ function openData(message) {
 function begin() {
   begun = true;
   say("Running.");
-  if (mover) mover.postMessage({begin: true});
+  if (mover) mover.postMessage({begin: true, probe: base + "probe?test=" + test});
 }
 function end() {
   if (mover) mover.terminate();
