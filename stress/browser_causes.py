@@ -69,14 +69,19 @@ CAUSES: Final = (
         _DELAYED,
         far_sysctls=("tcp_rmem=4096 65536 65536",),
     ),
-    Cause("buffer-small", ("window-below-bdp",), _DELAYED, near_sysctls=("tcp_wmem=4096 32768 32768",)),
+    Cause(
+        "buffer-small",
+        ("window-below-bdp", "window-clamped"),
+        _DELAYED,
+        near_sysctls=("tcp_wmem=4096 32768 32768",),
+    ),
     Cause("scaling-off", ("window-scaling-off",), _DELAYED, far_sysctls=("tcp_window_scaling=0",)),
     Cause("receiver-slow", ("receive-window", "far-busy"), is_receiver_slow=True),
     Cause("policer", ("policer",), policed_mbit_s=20),
     Cause("path-slow-down", ("path-slow",), Faults(slow_percent=20)),
     Cause("path-slow-up", ("path-slow", "unknown"), Faults(slow_percent=20), Direction.IN),
     Cause("mss-small", ("mss-small",), mss=500),
-    Cause("queue-long", ("queue",), queue_ms=200),
+    Cause("queue-long", _HEALTHY, queue_ms=200),
 )
 
 
