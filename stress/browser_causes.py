@@ -149,6 +149,9 @@ def served_page(link: MadeLink, folder: Path) -> Generator[str]:
     finally:
         endpoint.terminate()
         endpoint.wait(_DEADLINE_S)
+        log = (folder / "endpoint.log").read_text(encoding="utf-8")
+        if "Traceback" in log:
+            print(log, flush=True)
 
 
 def measure_in_browser(link: MadeLink, cause: Cause, folder: Path, options: argparse.Namespace) -> Measured:

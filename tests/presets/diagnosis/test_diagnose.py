@@ -489,7 +489,7 @@ def test_losses_before_an_unseen_sender_show_at_the_receiver() -> None:
     unknown: dict[str, Any] = {"retransmits": None, "retransmitted": None}
     lost = first(unseen_sender(200.0, out_of_order=2_000, **unknown))
     assert (lost.code, lost.end) == ("loss", None)
-    assert "2.32 % of the packets arrived out of order" in lost.evidence
+    assert "2.3 % of the packets arrived out of order" in lost.evidence
     assert first(unseen_sender(200.0, out_of_order=200, **unknown)).code == "unexplained"
 
 
