@@ -2,7 +2,7 @@
 const $ = id => document.getElementById(id);
 const base = location.href.replace(/^http/, "ws").replace(/[?#].*$/, "").replace(/[^/]*$/, "");
 let control = null, test = "", mover = null, begun = false, points = [], expected = {}, running = false, seconds = 10, retry = 1000;
-let waits = false, asked = "";  // an app waits for a device; the code or the pass that it was sent
+let waits = false, wasLost = false, asked = "";  // an app waits for a device; the code or the pass that it was sent
 
 function fill(select, values, chosen, text) {
   select.replaceChildren(...values.map(value => new Option(text ? text(value) : value, value, value === chosen, value === chosen)));
@@ -15,11 +15,11 @@ function connect() {
   control = new WebSocket(base + "ws");
   control.onmessage = event => receive(JSON.parse(event.data));
   control.onclose = () => {
-    const wasRunning = running;
+    wasLost = wasLost || running;
     end();
     $("start").disabled = true;
     $("start").textContent = "Connecting…";
-    say((wasRunning ? "The connection was lost during the test. " : "The endpoint does not answer. ") + "Trying again.");
+    say((wasLost ? "The connection was lost during the test. " : "The endpoint does not answer. ") + "Trying again.");
     setTimeout(connect, retry);
     retry = Math.min(30000, retry * 2);
   };
@@ -58,7 +58,7 @@ function greet(hello) {
   $("start").hidden = waits;
   $("start").disabled = false;
   $("start").textContent = "Start";
-  if (!waits) say("Ready.");
+  if (!waits) say(wasLost ? "Ready. The last test was lost with its connection: keep this page in sight." : "Ready.");
   else if (stored()) join(stored());
   else if (location.hash.length > 1) join(location.hash.slice(1));
   else say("Type the code that linkgauge shows.");
@@ -94,7 +94,7 @@ function start() {
   send({type: "start", direction, sessions: +$("sessions").value, seconds, preset: $("preset").value});
 }
 function prepare(duration) {
-  points = []; expected = {}; running = true; begun = false;
+  points = []; expected = {}; running = true; begun = wasLost = false;
   seconds = duration;
   $("result").hidden = true;
   for (const way of ["down", "up", "latency"]) put(way, null);
