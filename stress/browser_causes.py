@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +50,7 @@ class Cause:
     near_sysctls: tuple[str, ...] = ()
     far_sysctls: tuple[str, ...] = ()
     mss: int = 0
+    line_rate_mbit_s: int = 0
     queue_ms: float | None = None
     is_receiver_slow: bool = False
 
@@ -87,11 +88,12 @@ CAUSES: Final = (
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of a test: its first finding, its rate and its whole document."""
+    """The result of a test: its first finding, its rate, its whole document, and what it cost the browser."""
 
     finding: str
     mbit_s: float | None
     document: dict[str, Any]
+    browser_cpu_s: dict[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
     def of(cls, document: dict[str, Any], direction: Direction) -> "Measured":
@@ -115,6 +117,7 @@ def link_of(cause: Cause, maker: str) -> Generator[MadeLink]:
     case = Case(
         0, cause.name, cause.wanted, cause.preset, cause.faults, maker=maker, queue_ms=cause.queue_ms,
         policed_bit_s=policed, bucket_bytes=_BUCKET if policed else 0,
+        line_rate_bit_s=cause.line_rate_mbit_s * 1_000_000 or None,
     )  # fmt: skip
     with open_link(case) as link:
         for end, values in ((End.NEAR, cause.near_sysctls), (End.FAR, cause.far_sysctls)):
@@ -162,10 +165,11 @@ def measure_in_browser(link: MadeLink, cause: Cause, folder: Path, options: argp
         test = [url, str(folder), _WAYS[cause.direction], str(options.sessions), str(options.seconds), cause.preset]
         command = link.command_at(End.FAR, [*driver, *test, *slow])
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    command = linkgauge("runs", "show", done.stdout.strip(), "--json")
+    run_id, _, spent = done.stdout.strip().partition(" ")
+    command = linkgauge("runs", "show", run_id, "--json")
     environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(folder / "data")}
     shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return Measured.of(json.loads(shown.stdout), cause.direction)
+    return replace(Measured.of(json.loads(shown.stdout), cause.direction), browser_cpu_s=json.loads(spent))
 
 
 def measure_natively(link: MadeLink, cause: Cause, folder: Path, options: argparse.Namespace) -> Measured:

@@ -1,7 +1,8 @@
-"""A Chromium that carries out one test with the page of an endpoint; prints the id of the run.
+"""A Chromium that carries out one test with the page of an endpoint; prints the run's id, and what it cost.
 
 Usage: .venv/bin/python stress/browser_driver.py URL FOLDER down|up|both SESSIONS SECONDS PRESET [--slow]
 
+The cost is CPU time in seconds for each kind of process of the browser, as JSON.
 It is a command of its own, because the browser's DevTools are reached in its network namespace alone. With --slow
 the page stands still for nine tenths of the time, so that the device reads slowly.
 """
@@ -12,6 +13,7 @@ the page stands still for nine tenths of the time, so that the device reads slow
 import argparse
 import asyncio
 import contextlib
+import json
 import os
 import re
 import signal
@@ -35,9 +37,24 @@ _STATE: Final = "document.getElementById('state').textContent"
 def descendants(pid: int) -> list[int]:
     """Return the processes below a process."""
     children: list[int] = []
-    with contextlib.suppress(OSError):
-        children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):  # a browser starts processes from other threads, too
+        with contextlib.suppress(OSError):
+            children += [int(each) for each in task.read_text().split()]
     return [each for child in children for each in (child, *descendants(child))]
+
+
+def browser_cpu_s() -> dict[str, float]:
+    """Return the CPU time of the browser's processes so far, by their kind."""
+    spent: dict[str, float] = {}
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            kind = re.search(r"--utility-sub-type=([\w.]+)", words) or re.search(r"--type=([\w-]+)", words)
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+            user, system = text.rpartition(")")[2].split()[11:13]
+            name = "browser" if kind is None else kind[1].split(".")[0]
+            spent[name] = spent.get(name, 0.0) + (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return spent
 
 
 def _renderers() -> list[int]:
@@ -85,8 +102,8 @@ async def _until(page: Page, expression: str) -> None:
             await asyncio.sleep(_LOOK_S)
 
 
-async def carry_out(options: argparse.Namespace) -> str:
-    """Carry out the test; return the id of its run."""
+async def carry_out(options: argparse.Namespace) -> tuple[str, dict[str, float]]:
+    """Carry out the test; return the id of its run, and its CPU time by kinds of processes."""
     async with open_page(options.folder, watches_network=False) as page:
         await page.open(options.url)
         await _until(page, "document.getElementById('start') && !document.getElementById('start').disabled")
@@ -97,17 +114,19 @@ async def carry_out(options: argparse.Namespace) -> str:
             f"document.getElementById('preset').value = '{options.preset}';"
             "document.getElementById('start').click()"
         )
+        before = browser_cpu_s()
         with mostly_stopped(_renderers, is_wanted=options.slow):
             await _until(page, f"{_STATE} === 'Finished.' || {_STATE}.startsWith('Not possible')")
+        spent = {name: round(after - before.get(name, 0.0), 2) for name, after in browser_cpu_s().items()}
         text = await page.evaluate("document.body.innerText")
         found = re.search(r"run (\d{8}-\d{6}-\w+)", text)
         if found is None:
             raise RuntimeError(text)
-        return found[1]
+        return found[1], spent
 
 
 def main() -> None:
-    """Print the id of the run."""
+    """Print the id of the run, and the browser's CPU time."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("folder", type=Path)
@@ -116,7 +135,8 @@ def main() -> None:
     parser.add_argument("seconds", type=int)
     parser.add_argument("preset")
     parser.add_argument("--slow", action="store_true")
-    print(asyncio.run(carry_out(parser.parse_args())))
+    run_id, spent = asyncio.run(carry_out(parser.parse_args()))
+    print(run_id, json.dumps(spent))
 
 
 if __name__ == "__main__":

@@ -135,6 +135,7 @@ class Run(ABC):
         far = SocketAddress(ends.address, peer.port if isinstance(peer, Peer) else 0)
         self._other_traffic = OtherTraffic(nic.name if nic and has_others else None, far, plan.workload)
         self._looking: asyncio.Task[None] | None = None
+        self._has_late_look = False
         self._sampling: asyncio.Task[None] | None = None
         self._ended_ns: int | None = None  # of the last sample, once that is taken
         self._tasks: set[asyncio.Task[None]] = set()
@@ -301,10 +302,16 @@ class Run(ABC):
 
     async def _look_for_other_traffic(self, look: Callable[[], str | None]) -> None:
         """Warn of other programs' traffic through the interface; a kernel that does not tell of it is no fault."""
-        with contextlib.suppress(LinkgaugeError, OSError, TimeoutError):
-            text = await call_in_thread(look, name="sockets", deadline_s=_LOOK_DEADLINE_S)
-            if text is not None:
-                self._events.warn(text, WarningKind.OTHER_TRAFFIC)
+        if self._has_late_look:
+            return
+        with contextlib.suppress(LinkgaugeError, OSError):
+            try:
+                text = await call_in_thread(look, name="sockets", deadline_s=_LOOK_DEADLINE_S)
+            except TimeoutError:
+                self._has_late_look = True  # its thread goes on, and two at once would disturb each other
+            else:
+                if text is not None:
+                    self._events.warn(text, WarningKind.OTHER_TRAFFIC)
 
     async def _look_last(self) -> None:
         """Name the rest of the other traffic, which had been watched for too short a time."""

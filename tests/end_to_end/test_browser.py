@@ -29,12 +29,36 @@ _READY = "!document.getElementById('start').disabled"
 _STATE = "document.getElementById('state').textContent"
 
 
+@pytest.mark.every
+async def test_twenty_browsers_at_once_have_their_results(page_address: str, tmp_path: Path) -> None:
+    """Twenty pages of one device, each with a run of its own; none waits for another."""
+    async with opened(page_address, tmp_path) as page:
+        await page.call(
+            "Runtime.evaluate",
+            expression="window.tabs = [window, ...Array.from({length: 19}, () => open(location.href))]; 0",
+            userGesture=True,
+        )
+        texts = "tabs.map(tab => tab.document.getElementById('state') && tab.document.getElementById('state').textContent)"
+        await until(page, f"{texts}.every(text => text === 'Ready.')")
+        await page.evaluate(
+            "for (const {document} of tabs) { document.getElementById('sessions').value = '1';"
+            "document.getElementById('seconds').value = '5'; document.getElementById('start').click() }"
+        )
+        await until(page, f"{texts}.every(text => text === 'Finished.' || text.startsWith('Not possible'))")
+        results = await page.evaluate(f"{texts}.filter(text => text === 'Finished.').length")
+        reasons = await page.evaluate(f"{texts}.filter(text => text !== 'Finished.').join(' ')")
+        runs = await page.evaluate(
+            "new Set(tabs.map(tab => tab.document.body.innerText.match(/run (\\d{8}-\\d{6}-\\w+)/)[1])).size"
+        )
+    assert (results, runs) == (20, 20), reasons
+
+
 @pytest.fixture
 def page_address(linkgauge: Any, tmp_path: Path) -> Iterator[str]:
     """Give the address of the page of an endpoint on loopback, whose runs are saved in the test's folder."""
     environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(tmp_path / "data")}
     (tmp_path / "data").mkdir()
-    options = ("--log-file", str(tmp_path / "data" / "endpoint.log"), "--http", "0")
+    options = ("--log-file", str(tmp_path / "data" / "endpoint.log"), "--http", "0", "--limit", "clients_per_address=32")
     endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", *options, env=environment)
     try:
         endpoint.stdout.readline()
