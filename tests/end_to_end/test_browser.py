@@ -38,7 +38,7 @@ async def test_twenty_browsers_at_once_have_their_results(page_address: str, tmp
             expression="window.tabs = [window, ...Array.from({length: 19}, () => open(location.href))]; 0",
             userGesture=True,
         )
-        texts = "tabs.map(tab => tab.document.getElementById('state') && tab.document.getElementById('state').textContent)"
+        texts = "tabs.map(tab => (tab.document.getElementById('state') || {}).textContent)"
         await until(page, f"{texts}.every(text => text === 'Ready.')")
         await page.evaluate(
             "for (const {document} of tabs) { document.getElementById('sessions').value = '1';"
@@ -58,7 +58,14 @@ def page_address(linkgauge: Any, tmp_path: Path) -> Iterator[str]:
     """Give the address of the page of an endpoint on loopback, whose runs are saved in the test's folder."""
     environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(tmp_path / "data")}
     (tmp_path / "data").mkdir()
-    options = ("--log-file", str(tmp_path / "data" / "endpoint.log"), "--http", "0", "--limit", "clients_per_address=32")
+    options = (
+        "--log-file",
+        str(tmp_path / "data" / "endpoint.log"),
+        "--http",
+        "0",
+        "--limit",
+        "clients_per_address=32",
+    )
     endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", *options, env=environment)
     try:
         endpoint.stdout.readline()

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ....engine.browser.page_messages import with_page
 from ....engine.model.errors import UsageError, require_extra
 from ....engine.model.peer import AWAITED_BROWSER, LOOPBACK
 from ....engine.model.shell_commands import shell_command
@@ -49,8 +48,6 @@ class AppOptions:
 
     def page_config(self) -> "BrowserConfig | None":
         """Return where to serve the page for devices; None without --wait. Raises UsageError."""
-        from ...endpoint.browser.browser_setup import BrowserConfig
-
         if not self.wait:
             if self.http is not None:
                 raise UsageError("--http goes with --wait; give it, too")
@@ -58,6 +55,8 @@ class AppOptions:
         if self.peer is not None:
             raise UsageError("--wait makes a device that joins the remote end: give no PEER with it")
         require_extra("--wait needs a server and QR codes", "http", "aiohttp", "segno")
+        from ...endpoint.browser.browser_setup import BrowserConfig  # here: few starts need it
+
         return BrowserConfig(*parsing.http_address(self.http or str(DEFAULT_HTTP_PORT)))
 
 
@@ -79,6 +78,8 @@ def open_app(options: AppOptions) -> int:
     if page is not None:
         far_peer = AWAITED_BROWSER
         check_supported(plan, far_peer, rate)
+        from ....engine.browser.page_messages import with_page
+
         plan = with_page(plan)
     language = resolve_language(options.lang)
     if is_app:
