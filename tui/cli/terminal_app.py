@@ -34,8 +34,8 @@ from ..session.run_spec import Judging, RunSpec, find_initial_preset
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
 from ..words.redaction import REDACTION
-from .app_backend import AppBackend
 from .output import PROGRAM, print_stderr, write_in_background
+from .runners.app_backend import AppBackend
 from .termination import handle_signals, signal_exit_status
 
 if TYPE_CHECKING:

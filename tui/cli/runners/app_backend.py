@@ -8,22 +8,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...engine.model.errors import LinkgaugeError, RunLogError
-from ...engine.model.host_info import HostInfo
-from ...engine.model.peer import Peer
-from ...presets.auto_select import PresetSelection, select_preset
-from ...presets.catalog import Catalog
-from ...presets.wire import DEFAULT_VARIANT, Variant
-from ..app.far_end_keeper import FarEndKeeper
-from ..session.run_spec import RunSpec, pick_preset
-from .termination import interruption
+from ....engine.model.errors import LinkgaugeError, RunLogError
+from ....engine.model.host_info import HostInfo
+from ....engine.model.peer import Peer
+from ....presets.auto_select import PresetSelection, select_preset
+from ....presets.catalog import Catalog
+from ....presets.wire import DEFAULT_VARIANT, Variant
+from ...app.far_end_keeper import FarEndKeeper
+from ...session.run_spec import RunSpec, pick_preset
+from ..termination import interruption
 
 if TYPE_CHECKING:
-    from ...engine.results.run_log import RunLog
-    from ..endpoint.browser.waiting_room import JoinedPage, WaitingRoom
-    from ..session.run_exports import ExportFormat
-    from ..session.run_recorder import Outcome
-    from ..session.run_session import RunSession
+    from ....engine.results.run_log import RunLog
+    from ...endpoint.browser.waiting_room import JoinedPage, WaitingRoom
+    from ...session.run_exports import ExportFormat
+    from ...session.run_recorder import Outcome
+    from ...session.run_session import RunSession
 
 
 @asynccontextmanager
@@ -63,7 +63,7 @@ class AppBackend:
     @asynccontextmanager
     async def start_run(self, spec: RunSpec) -> "AsyncGenerator[RunSession]":
         """Open a run for the time of the context. Raises LinkgaugeError if the far end cannot be used."""
-        from ..session.run_session import open_run_session
+        from ...session.run_session import open_run_session
 
         self._idle.clear()
         try:
@@ -109,7 +109,7 @@ class AppBackend:
 
     async def query_host_info(self, peer: Peer) -> HostInfo:
         """Return the far end's description of its host."""
-        from ...engine.near.connect import query_host_info
+        from ....engine.near.connect import query_host_info
 
         page = self._find_page(peer)
         if page is not None:
@@ -122,7 +122,7 @@ class AppBackend:
 
     def export(self, run_ids: Sequence[str], form: "ExportFormat", path: Path) -> Path:
         """Write runs of the log to a file; return its path. Raise RunLogError without a log."""
-        from ..session.run_exports import export_runs
+        from ...session.run_exports import export_runs
 
         log = self._open_log()
         if log is None:
