@@ -17,16 +17,16 @@ from typing import Final
 
 from ..engine.host.tcp_info import TcpInfo
 from ..presets.diagnosis import remedies
-from ..presets.diagnosis.evidence import MIN_SHARE, end_name
+from ..presets.diagnosis.evidence import end_name
 from ..presets.diagnosis.finding import Finding, FindingCode
 from ..presets.diagnosis.flow_view import FlowView
+from ..presets.diagnosis.rules.loss import find_losses_at_receiver
 from ..presets.diagnosis.window_bounds import MAX_UNSCALED_BYTES
-from ..presets.number_text import format_percent, format_quantity, format_share, format_time
+from ..presets.number_text import format_quantity, format_share, format_time
 
 _FULL: Final = 0.75  # of the advertised window: a growing one is at most half full
 _FULL_UNSCALED: Final = 0.6  # and one without window scaling cannot grow
 _AT_LIMIT: Final = 0.8  # of tcp_rmem
-_REORDERED: Final = 0.003  # of the packets
 
 
 def find_receiver_limits(view: FlowView, info: TcpInfo) -> Iterator[Finding]:
@@ -83,23 +83,7 @@ def _full_window(view: FlowView, info: TcpInfo) -> Finding | None:
 
 
 def _losses(view: FlowView, _info: TcpInfo) -> Finding | None:
-    flow = view.flow
-    if flow.expected_bit_s is None or not flow.out_of_order or not flow.mss_bytes:
-        return None
-    packets = flow.bit_s / 8 * view.evidence.span_ns / 1e9 / flow.mss_bytes
-    share = flow.out_of_order / max(1.0, packets)
-    if share < _REORDERED or view.gap_bit_s < MIN_SHARE * view.target_bit_s:
-        return None
-    return Finding(
-        "loss",
-        1.0,
-        0.5,
-        "Packets are lost, or change their order, before they reach this host.",
-        f"{format_percent(share)} of the packets arrived out of order",
-        f"{remedies.show_nic_errors(view.receiver)}; at the sender: ss -ti shows its retransmits",
-        None,
-        1.0,
-    )
+    return find_losses_at_receiver(view)
 
 
 def _share(view: FlowView) -> float | None:

@@ -4,22 +4,24 @@ A sample of the far end has the local kernel's counts (`Sample.is_from_sender`),
 """
 
 import asyncio
+import secrets
 import socket
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from ..control.handshake import HandshakeResult
 from ..model.counters.samples import ProbeSample, Sample
 from ..model.directions import Direction, End
-from ..model.errors import RemoteProtocolError
+from ..model.errors import LinkgaugeError, PeerUnreachable, RemoteProtocolError
 from ..model.peer import Peer
-from ..model.plan import Mode, Plan, Settings
+from ..model.plan import SECOND_NS, Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.texts.warning_text import WarningText
 from ..near.base_run import ExpectationFinder, Run, WorkerSetup, no_expectation
 from ..near.session_set import SessionKey, SessionSet
+from ..protocol.messages import Change
 from ..workers.ipc import AdoptSession, ConnectionLost, ConnectionOpened
 from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER
@@ -30,6 +32,8 @@ from .page_messages import WAYS
 from .page_probe import PageProbe
 
 _REFRESH_S: Final = 0.05
+_FIRST_GENERATIONS: Final = 500_000
+_OPEN_S: Final = 12.0  # eight connections each way, one after the other, over a slow link
 SILENCE_NS: Final = 5_000_000_000  # a phone that sleeps answers no ping
 
 
@@ -45,43 +49,74 @@ class PageLink:
     received_ns: int = field(default_factory=time.monotonic_ns)
 
 
+AskForSessions = Callable[[dict[SessionKey, int]], Awaitable[None]]
+"""Has the page open connections: the generation of each by its direction and number."""
+
+
 class PageSessions(SessionSet):
     """The connections that a page opens for a run."""
 
     def __init__(self, pool: WorkerPool, settings: Settings) -> None:
         super().__init__()
         self._pool = pool
-        self._awaited: set[SessionKey] = set()
+        self._awaited: dict[SessionKey, int] = {}
         self._settings = settings
+        # At random: a page that was asleep may still open connections of a test that is over.
+        self._generation = secrets.randbelow(_FIRST_GENERATIONS)
 
     @property
     def awaited(self) -> int:
         """The number of connections that the page is about to open."""
         return len(self._awaited)
 
-    async def open_all(self, ask: Callable[[], Awaitable[None]]) -> None:
+    async def open_all(self, ask: AskForSessions) -> None:
         """Have the page open all connections, and wait until workers have them; raise PeerUnreachable otherwise."""
-        flows, count = self._settings.direction.flows, self._settings.sessions
-        self._awaited = {(flow, session) for flow in flows for session in range(1, count + 1)}
-        self._generations = dict.fromkeys(self._awaited, 0)
-        self._waiting = set(self._awaited)
+        self._waiting = set(self._plan_missing())
         self._all_open = asyncio.get_running_loop().create_future()
         try:
-            await ask()
-            await self._all_open
+            async with asyncio.timeout(_OPEN_S):
+                await ask(dict(self._awaited))
+                await self._all_open
+        except TimeoutError as error:
+            raise PeerUnreachable(EndText.PAGE_UNOPENED.format(seconds=_OPEN_S)) from error
         finally:
             self._all_open = None
             self._awaited.clear()
 
-    def claim(self, direction: Direction, session: int) -> None:
-        """Take the place of a connection; raise RemoteProtocolError if it is not awaited, or has come already."""
-        if (direction, session) not in self._awaited:
-            raise RemoteProtocolError("a page's connection that no test awaits")
-        self._awaited.discard((direction, session))
+    async def change_settings(self, settings: Settings, ask: AskForSessions) -> None:
+        """Close the connections that the settings do not want, and have the page open those that are missing."""
+        self._generation += 1
+        self._settings = settings
+        planned = set(self._planned_keys())
+        for places in (self._generations, self._awaited):
+            for key in places.keys() - planned:
+                del places[key]
+        self._pool.change_settings(Change(settings, self._generation, 0))
+        missing = self._plan_missing()
+        if missing:
+            await ask(missing)
 
-    async def adopt(self, direction: Direction, session: int, fd: int) -> None:
+    def _plan_missing(self) -> dict[SessionKey, int]:
+        """Await the planned connections that are not there yet; return them with their generation."""
+        keys = (key for key in self._planned_keys() if key not in self._generations)
+        missing = dict.fromkeys(keys, self._generation)
+        self._generations |= missing
+        self._awaited |= missing
+        return missing
+
+    def _planned_keys(self) -> list[SessionKey]:
+        settings = self._settings
+        return [(flow, number) for number in range(1, settings.sessions + 1) for flow in settings.direction.flows]
+
+    def claim(self, direction: Direction, session: int, generation: int) -> None:
+        """Take the place of a connection; raise RemoteProtocolError if it is not awaited, or has come already."""
+        if self._awaited.get((direction, session)) != generation:
+            raise RemoteProtocolError("a page's connection that no test awaits")
+        del self._awaited[direction, session]
+
+    async def adopt(self, direction: Direction, session: int, generation: int, fd: int) -> None:
         """Have a worker take over the descriptor of a claimed connection; raise WorkerError if none can."""
-        await self._pool.send_command(AdoptSession(SessionSpec(direction, session, 0, None, "")), fd)
+        await self._pool.send_command(AdoptSession(SessionSpec(direction, session, generation, None, "")), fd)
 
 
 class PageRun(Run):
@@ -117,7 +152,27 @@ class PageRun(Run):
         self.begun, self.over = asyncio.Event(), asyncio.Event()
 
     def change_settings(self, settings: Settings) -> None:
-        """Leave everything as it is: a page's test keeps its settings."""
+        """Change direction and sessions during the run; the page chooses its window itself."""
+        if self._begin_period(settings):
+            self._run_task(self._change_sessions(settings))
+
+    async def _change_sessions(self, settings: Settings) -> None:
+        try:
+            await self.sessions.change_settings(settings, self._ask_for_sessions)
+        except LinkgaugeError as error:
+            self.stop(Reason.WORKER_LOST, str(error))
+
+    def lose_page(self) -> None:
+        """End the run because the page has gone."""
+        if not self.sessions.fail_opening(EndText.PAGE_GONE.value):
+            self.stop(Reason.PEER_LOST, EndText.PAGE_GONE.value)
+
+    def fail_connection(self, direction: Direction, session: int, generation: int) -> None:
+        """End the run because the page could not open a connection that it needs."""
+        if not self.sessions.is_wanted(direction, session, generation):
+            return
+        if not self.sessions.fail_opening(EndText.PAGE_BLOCKED.value):
+            self.stop(Reason.FAILED, EndText.PAGE_BLOCKED.value)
 
     def note_hidden(self) -> None:
         """Warn, once, that the page went into the background."""
@@ -138,9 +193,9 @@ class PageRun(Run):
         self._handle_worker_event(ConnectionOpened(info))
         return metered
 
-    def lose(self, direction: Direction, session: int) -> None:
-        """Note that such a connection has ended."""
-        self._handle_worker_event(ConnectionLost(direction, session, 0, CLOSED_BY_PEER))
+    def lose(self, direction: Direction, session: int, generation: int) -> None:
+        """Note that a claimed connection has ended."""
+        self._handle_worker_event(ConnectionLost(direction, session, generation, CLOSED_BY_PEER))
 
     async def _refresh_metered(self) -> None:
         while True:
@@ -157,14 +212,18 @@ class PageRun(Run):
         self._run_task(self.probe.measure())
         return await self._sampler.measure_idle()
 
-    async def _ask_for_sessions(self) -> None:
-        settings = self.plan.settings
-        flows: list[Any] = [WAYS[flow] for flow in settings.direction.flows]
-        await self._link.send("open", flows=flows, sessions=settings.sessions)
+    async def _ask_for_sessions(self, places: dict[SessionKey, int]) -> None:
+        duration_ns = self.plan.duration_ns
+        await self._link.send(
+            "open",
+            places=[{"flow": WAYS[flow], "n": number, "g": place} for (flow, number), place in places.items()],
+            seconds=None if duration_ns is None else duration_ns / SECOND_NS,
+        )
 
     def release(self) -> None:
         """End what the run has begun, also if it was never driven. Call it before its counters are closed."""
         self.over.set()
+        self.probe.close()
         for task in self._tasks:
             task.cancel()
         for metered in self._metered:

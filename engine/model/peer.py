@@ -225,3 +225,5 @@ def check_port(port: int) -> int:
 
 
 LOOPBACK: Final = Peer("loopback")
+AWAITED_BROWSER: Final = Peer("waiting", is_browser=True)
+"""The far end of an app that waits for the page of a browser, before one has joined."""

@@ -18,6 +18,7 @@ from .workload import MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Mode, Workload, al
 SECOND_NS: Final = 1_000_000_000
 MIB: Final = 1_048_576
 MAX_SESSIONS: Final = 128
+MAX_BROWSER_SESSIONS: Final = 8  # more cost a phone's browser memory, and no link needs them
 PROBE_SESSION: Final = 0  # the probe's number, below those of the sessions that carry payload
 FLOW_SESSION: Final = 252  # a flow of a test of many flows, whose number is the generation
 PATH_PROBE_SESSION: Final = 253  # the probes of the path's hops, which both ends send

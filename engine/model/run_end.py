@@ -69,5 +69,8 @@ class EndText(StrEnum):
     NEAR_NOT_READING = "the client does not read its samples"
     START_OVERDUE = "the client did not start the test in time"
     PAGE_GONE = "the page was closed, or its connection was lost"
+    PAGE_UNOPENED = "the page did not open its connections within {seconds:.0f} s: show it on the device again"
+    PAGE_BLOCKED = "the page could not open the connection: something between it and this host forbids further ones"
+    PAGE_STOPPED = "stopped on the device"
     PAGE_SILENT = "the page has not answered for {seconds:.0f} s"
     STOP_OVERDUE = "the client did not stop the test at the end of its duration"

@@ -136,6 +136,7 @@ class Run(ABC):
         far = SocketAddress(ends.address, peer.port if isinstance(peer, Peer) else 0)
         self._other_traffic = OtherTraffic(nic.name if nic and has_others else None, far, plan.workload)
         self._looking: asyncio.Task[None] | None = None
+        self._has_late_look = False
         self._sampling: asyncio.Task[None] | None = None
         self._ended_ns: int | None = None  # of the last sample, once that is taken
         self._tasks: set[asyncio.Task[None]] = set()
@@ -152,6 +153,15 @@ class Run(ABC):
     @abstractmethod
     def change_settings(self, settings: Settings) -> None:
         """Change settings during the run."""
+
+    def _begin_period(self, settings: Settings) -> bool:
+        """Begin a period with new settings; return False if the run is ending, or has these already."""
+        if settings == self.settings or self._ending.done():
+            return False
+        self._events.put(self._timeline.change_settings(self._sampler.elapsed_ns, settings))
+        self._socket_checks.change_settings()
+        _log.debug("settings change to %s", settings)
+        return True
 
     @abstractmethod
     async def _open(self) -> ProbeSample | None:
@@ -292,11 +302,17 @@ class Run(ABC):
             self._looking.add_done_callback(self._tasks.discard)
 
     async def _look_for_other_traffic(self, look: Callable[[], str | None]) -> None:
-        """Warn of other programs' traffic through the interface. A kernel that cannot tell is not a fault."""
-        with contextlib.suppress(LinkgaugeError, OSError, TimeoutError):
-            text = await call_in_thread(look, name="sockets", deadline_s=_LOOK_DEADLINE_S)
-            if text is not None:
-                self._events.warn(text, WarningKind.OTHER_TRAFFIC)
+        """Warn of other programs' traffic through the interface; a kernel that cannot tell is not a fault."""
+        if self._has_late_look:
+            return
+        with contextlib.suppress(LinkgaugeError, OSError):
+            try:
+                text = await call_in_thread(look, name="sockets", deadline_s=_LOOK_DEADLINE_S)
+            except TimeoutError:
+                self._has_late_look = True  # its thread goes on, and two at once would disturb each other
+            else:
+                if text is not None:
+                    self._events.warn(text, WarningKind.OTHER_TRAFFIC)
 
     async def _look_last(self) -> None:
         """Name the rest of the other traffic, which had been watched for too short a time."""

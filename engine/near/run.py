@@ -185,13 +185,9 @@ class EndpointRun(Run):
             self._change_settings(settings)
 
     def _change_settings(self, settings: Settings) -> None:
-        if settings == self.settings or self._ending.done():
-            return
-        self._events.put(self._timeline.change_settings(self._sampler.elapsed_ns, settings))
-        self._validator.note_settings_change()
-        self._socket_checks.change_settings()
-        _log.debug("settings change to %s", settings)
-        self._run_task(self._change_sessions(settings))
+        if self._begin_period(settings):
+            self._validator.note_settings_change()
+            self._run_task(self._change_sessions(settings))
 
     async def _open(self) -> ProbeSample | None:
         """Open all sessions at both ends, measure the idle link, and let the far end begin."""

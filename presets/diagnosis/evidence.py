@@ -357,6 +357,11 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
         return self.observed is not None
 
     @property
+    def has_foreign_end(self) -> bool:
+        """Whether a program of any kind is at the far end, a browser among them: its buffers may have any size."""
+        return self.is_observed or self.dialect is Dialect.BROWSER
+
+    @property
     def is_latency_test(self) -> bool:
         """Whether the run loads the link to measure latency: its rate has no target."""
         return self.test is not None and self.test.has_phases

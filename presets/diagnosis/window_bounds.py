@@ -195,7 +195,7 @@ def _own_window(view: FlowView) -> WindowBound | None:
         return WindowBound("unscaled", _level(view), MAX_UNSCALED_BYTES, receiver, is_sender=False)
     if limit is None:
         is_constant = not flow.is_read_late and (flow.window_growth or 1.0) <= _CONSTANT_UNSEEN
-        is_constant = is_constant and view.evidence.is_observed
+        is_constant = is_constant and view.evidence.has_foreign_end
         return WindowBound("unknown", _level(view), window, receiver, is_sender=False) if is_constant else None
     if (buffer or 0) >= _AT_LIMIT * limit or window >= _NEAR_LIMIT * limit:
         return WindowBound("autotuned", _level(view), limit, receiver, is_sender=False)

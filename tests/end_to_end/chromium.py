@@ -24,6 +24,7 @@ _OPTIONS: Final = (
     "--disable-gpu",
     "--disable-dev-shm-usage",
     "--no-first-run",
+    "--disable-popup-blocking",
     "--disable-background-networking",
     "--disable-component-update",
     "--remote-debugging-port=0",

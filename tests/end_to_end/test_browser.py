@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,11 +29,44 @@ _READY = "!document.getElementById('start').disabled"
 _STATE = "document.getElementById('state').textContent"
 
 
+@pytest.mark.every
+async def test_twenty_browsers_at_once_have_their_results(page_address: str, tmp_path: Path) -> None:
+    """Twenty pages of one device, each with a run of its own; none waits for another."""
+    async with opened(page_address, tmp_path) as page:
+        await page.call(
+            "Runtime.evaluate",
+            expression="window.tabs = [window, ...Array.from({length: 19}, () => open(location.href))]; 0",
+            userGesture=True,
+        )
+        texts = "tabs.map(tab => (tab.document.getElementById('state') || {}).textContent)"
+        await until(page, f"{texts}.every(text => text === 'Ready.')")
+        await page.evaluate(
+            "for (const {document} of tabs) { document.getElementById('sessions').value = '1';"
+            "document.getElementById('seconds').value = '5'; document.getElementById('start').click() }"
+        )
+        await until(page, f"{texts}.every(text => text === 'Finished.' || text.startsWith('Not possible'))")
+        results = await page.evaluate(f"{texts}.filter(text => text === 'Finished.').length")
+        reasons = await page.evaluate(f"{texts}.filter(text => text !== 'Finished.').join(' ')")
+        runs = await page.evaluate(
+            "new Set(tabs.map(tab => tab.document.body.innerText.match(/run (\\d{8}-\\d{6}-\\w+)/)[1])).size"
+        )
+    assert (results, runs) == (20, 20), reasons
+
+
 @pytest.fixture
 def page_address(linkgauge: Any, tmp_path: Path) -> Iterator[str]:
     """Give the address of the page of an endpoint on loopback, whose runs are saved in the test's folder."""
     environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(tmp_path / "data")}
-    endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", "--http", "0", env=environment)
+    (tmp_path / "data").mkdir()
+    options = (
+        "--log-file",
+        str(tmp_path / "data" / "endpoint.log"),
+        "--http",
+        "0",
+        "--limit",
+        "clients_per_address=32",
+    )
+    endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", *options, env=environment)
     try:
         endpoint.stdout.readline()
         found = re.fullmatch(r"page for browsers: (http://127\.0\.0\.1:\d+/)\n", endpoint.stdout.readline())
@@ -134,6 +168,47 @@ async def test_a_page_that_is_reloaded_in_a_test_can_start_the_next_one(
         await start(page, "down")
         await until(page, f"{_STATE} === 'Finished.'")
         assert page.problems == []
+
+
+@pytest.mark.every
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param("Ready", marks=pytest.mark.every("a page that sleeps")),
+        pytest.param("Opening", marks=pytest.mark.every("a page that sleeps")),
+        pytest.param("Warm-up", marks=pytest.mark.every("a page that sleeps")),
+        "Running,",
+    ],
+)
+async def test_a_page_that_is_put_to_sleep_ends_its_test_and_goes_on_when_it_wakes(
+    page_address: str, tmp_path: Path, state: str
+) -> None:
+    """As a phone whose screen is locked. The endpoint has its end, and the page can start the next test."""
+    async with opened(page_address, tmp_path) as page:
+        if state != "Ready":
+            await start(page, "both", seconds=30)
+            await until(page, f"{_STATE}.startsWith('{state}')")
+        await page.evaluate("window.before = control; 0")
+        await page.call("Page.setWebLifecycleState", state="frozen")
+        if state != "Ready":
+            await asyncio.to_thread(wait_for_end, tmp_path / "data")
+        await page.call("Page.setWebLifecycleState", state="active")
+        # Chromium closes the WebSockets of a page that sleeps.
+        await until(page, f"control !== window.before && {_STATE}.startsWith('Ready')")
+        assert ("was lost" in await page.evaluate(_STATE)) == (state != "Ready")
+        await start(page, "down")
+        await until(page, f"{_STATE}.startsWith('Running,')")
+        await until(page, f"{_STATE} === 'Finished.'")
+
+
+def wait_for_end(data: Path) -> None:
+    """Wait until the endpoint has ended the test: its log of runs says so, unless it has not begun."""
+    deadline = time.monotonic() + _WAIT_S
+    while time.monotonic() < deadline:
+        if (data / "endpoint.log").exists() and "INTERRUPTED" in (data / "endpoint.log").read_text():
+            return
+        time.sleep(0.2)
+    raise AssertionError("the endpoint did not end the test")
 
 
 @pytest.mark.parametrize(("width", "height"), [(360, 740), (1280, 800)])

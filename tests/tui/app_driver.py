@@ -22,6 +22,7 @@ from linkgauge.presets.preset import Preset
 from linkgauge.tui.app.app import LinkgaugeApp
 from linkgauge.tui.kit.drawing.screen_diff import screen_strips
 from linkgauge.tui.kit.widgets.typed_input import Debounce
+from linkgauge.tui.readings.waited_device import WaitedDevice
 from linkgauge.tui.run.run_services import RunServices, default_variant
 from linkgauge.tui.session.preferences import Preferences, save_preferences
 from linkgauge.tui.session.run_spec import Judging, RunSpec
@@ -103,6 +104,7 @@ class ScriptedServices:
         self.preferences = Preferences()
         self.settings_dir: Path | None = None
         self.announced: list[FoundEndpoint] | None = None
+        self.devices: asyncio.Queue[WaitedDevice] | None = None
         self.refusal: PeerError | None = None
         self.selection: PresetSelection | None = None
         self.now_ns = 0
@@ -140,6 +142,11 @@ class ScriptedServices:
         assert seconds > 0
         for endpoint in self.announced or ():
             yield endpoint
+
+    async def follow_device(self) -> AsyncGenerator[WaitedDevice]:
+        """Yield the devices that a test puts in the queue."""
+        while self.devices is not None:
+            yield await self.devices.get()
 
     async def select_preset(self, peer: Peer) -> PresetSelection:
         """Select the preset of the test, or refuse."""
@@ -189,6 +196,7 @@ class ScriptedServices:
                 select_preset=self.select_preset,
                 remember_access=self.remember_access,
                 find_announced=None if self.announced is None else self.find_announced,
+                follow_device=None if self.devices is None else self.follow_device,
             ),
             RunSpec(plan or Plan(duration_ns=30 * SECOND_NS), peer, judging),
             preferences=self.preferences,

@@ -18,36 +18,36 @@ from typing import TYPE_CHECKING, Final
 from ...engine.host.event_loop import run
 from ...engine.host.nics.nic import read_own_nics
 from ...engine.model.errors import LinkgaugeError, RunLogError
-from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
 from ...presets.auto_select import AUTO, PresetSelection
 from ...presets.catalog import Catalog
 from ...presets.sending_rate import SendingRate
 from ...presets.verdict import DEFAULT_PASS_PERCENT
-from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..app.app import BaseApp, LinkgaugeApp, MeshApp, ObserveApp, ReplayApp, WatchApp
 from ..app.far_end_keeper import FarEndKeeper
 from ..app.look import read_look
 from ..kit.screens.feature_app import StoredServices
 from ..run.run_services import RunServices
 from ..session.preferences import Preferences, save_preferences
-from ..session.run_spec import Judging, RunSpec, find_initial_preset, pick_preset
+from ..session.run_spec import Judging, RunSpec, find_initial_preset
 from ..session.storage import config_dir, open_run_log
 from ..session.user_presets import load_presets, problem_lines
 from ..words.redaction import REDACTION
 from .output import PROGRAM, print_stderr, write_in_background
-from .termination import handle_signals, interruption, signal_exit_status
+from .runners.app_backend import AppBackend
+from .termination import handle_signals, signal_exit_status
 
 if TYPE_CHECKING:
     from ...discovery.announcement import FoundEndpoint
     from ...engine.results.run_log import RunLog
     from ...observe.request import ObserveRequest
     from ...watch.watch_plan import WatchPlan
+    from ..endpoint.browser.browser_setup import BrowserConfig
+    from ..endpoint.browser.waiting_room import WaitingRoom
     from ..mesh.mesh_session import MeshSession
     from ..session.run_exports import ExportFormat
     from ..session.run_recorder import Outcome
-    from ..session.run_session import RunSession
     from ..watch.watch_screen import Watch
 
 # What the first run and the history need, in the order of their imports. Each takes a moment; keys come between.
@@ -70,83 +70,6 @@ _RUN_END_TIMEOUT_S: Final = 5.0
 _IDLE_TIMEOUT_S: Final = 10.0
 
 
-class AppBackend:
-    """Runs, host information and exports for the app. One run at a time."""
-
-    def __init__(
-        self,
-        open_log: "Callable[[], RunLog | None]",
-        far_ends: FarEndKeeper,
-        notices: list[str],
-        selection: PresetSelection,
-        catalog: Catalog,
-    ) -> None:
-        self._open_log = open_log
-        self._selection = selection
-        self._catalog = catalog
-        self._far_ends = far_ends
-        self._notices = notices
-        self._run: RunSession | None = None
-        self.last_outcome: Outcome | None = None
-        self._idle = asyncio.Event()
-        self._idle.set()
-
-    @asynccontextmanager
-    async def start_run(self, spec: RunSpec) -> "AsyncGenerator[RunSession]":
-        """Open a run for the time of the context. Raises LinkgaugeError if the far end cannot be used."""
-        from ..session.run_session import open_run_session
-
-        self._idle.clear()
-        try:
-            log = self._open_log()
-            far = await self._far_ends.get_far_end(spec.peer)
-            told = spec.with_notices(*self._notices)
-            async with open_run_session(told, log=log, far_end=far) as self._run:
-                yield self._run
-        finally:
-            if self._run is not None:
-                self.last_outcome = self._run.outcome or self.last_outcome
-            self._run = None
-            self._idle.set()
-
-    def interrupt(self, number: signal.Signals) -> bool:
-        """Begin to end the current run, with the signal as the reason; return whether there is one."""
-        if self._run is None:
-            return False
-        self._run.stop(*interruption(number))
-        return True
-
-    async def wait_until_idle(self, timeout_s: float) -> None:
-        """Wait until no run holds workers, sockets or the run log, for `timeout_s` at most."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._idle.wait()
-
-    def variant_of(self, preset_id: str | None) -> Variant:
-        """Return the link options that were selected with a preset; another preset has the default ones."""
-        return self._selection.variant if preset_id == self._selection.preset.id else DEFAULT_VARIANT
-
-    async def select_preset(self, peer: Peer) -> PresetSelection:
-        """Return the preset by both ends' interfaces; it is in force for the runs from then on."""
-        self._selection = await pick_preset(self._catalog, await self._far_ends.get_far_end(peer))
-        return self._selection
-
-    async def query_host_info(self, peer: Peer) -> HostInfo:
-        """Return the far end's description of its host."""
-        from ...engine.near.connect import query_host_info
-
-        return await query_host_info(await self._far_ends.get_far_end(peer))
-
-    def export(self, run_ids: Sequence[str], form: "ExportFormat", path: Path) -> Path:
-        """Write runs of the log to a file; return its path. Raise RunLogError without a log."""
-        from ..session.run_exports import export_runs
-
-        log = self._open_log()
-        if log is None:
-            raise RunLogError("; ".join(self._notices) or "this run is not saved")
-        return export_runs(log, run_ids, form, path)
-
-
 @dataclass(frozen=True, slots=True)
 class AppStart:
     """The options that the app opens with."""
@@ -157,10 +80,16 @@ class AppStart:
     language: str
     is_preset_auto: bool
     preferences: Preferences
+    page: "BrowserConfig | None" = None
 
 
 def run_app(
-    peer: Peer, preset_id: str | None, language: str, plan: Plan, sending_rate: SendingRate | None = None
+    peer: Peer,
+    preset_id: str | None,
+    language: str,
+    plan: Plan,
+    sending_rate: SendingRate | None = None,
+    page: "BrowserConfig | None" = None,
 ) -> int:
     """Run the app until the user quits; return the exit status.
 
@@ -170,13 +99,14 @@ def run_app(
         language: the language of the presets' names.
         plan: the plan of the first run, which keys change.
         sending_rate: the requested rate of datagrams, if any.
+        page: where to serve the page for devices that join; None if the far end is another one.
     """
     preferences, catalog = read_look(), load_presets()
     try:
         selection = find_initial_preset(catalog, preset_id, peer)
         spec = RunSpec(plan, peer, Judging(preset=selection.preset), sending_rate=sending_rate)
         is_auto = preset_id in {None, AUTO}
-        return _run_with_log(AppStart(catalog, selection, spec, language, is_auto, preferences))
+        return _run_with_log(AppStart(catalog, selection, spec, language, is_auto, preferences, page))
     finally:
         for line in problem_lines(catalog):  # the app shows them too, but its screen is gone now
             print_stderr(line)
@@ -209,7 +139,8 @@ async def _run_app(
 
     peer = start.spec.peer
     async with AsyncExitStack() as leases, aclosing(FarEndKeeper(ask, peer.ssh)) as far_ends:
-        backend = AppBackend(open_log, far_ends, notices, start.selection, start.catalog)
+        room = await _open_room(start.page, leases)
+        backend = AppBackend(open_log, far_ends, notices, start.selection, start.catalog, room)
         app = LinkgaugeApp(
             RunServices(
                 catalog=start.catalog,
@@ -222,6 +153,7 @@ async def _run_app(
                 remember_access=_remember_access,
                 find_announced=None if find_spec("zeroconf") is None else _find_announced,
                 nics=read_own_nics(),
+                follow_device=None if room is None else room.follow,
             ),
             start.spec,
             language=start.language,
@@ -236,6 +168,15 @@ async def _run_app(
             await backend.wait_until_idle(_IDLE_TIMEOUT_S)
         is_gone = app.return_code == signal_exit_status(signal.SIGHUP)  # nobody reads a terminal that has gone
         return app.return_code or 0, None if is_gone else backend.last_outcome
+
+
+async def _open_room(page: "BrowserConfig | None", leases: AsyncExitStack) -> "WaitingRoom | None":
+    """Serve the page for devices that join; return None if the app waits for none. Raises EndpointError."""
+    if page is None:
+        return None
+    from ..endpoint.browser.waiting_room import open_waiting_room
+
+    return await leases.enter_async_context(open_waiting_room(page))
 
 
 def _remember_access(peer: Peer) -> Path:

@@ -268,8 +268,9 @@ def _serve_browsers(setup: BrowserSetup | None, endpoint: Endpoint) -> AbstractA
     if setup is None:
         return nullcontext()
     from .browser.browser_service import open_service  # here: endpoints without it do not need aiohttp
+    from .browser.page_client import EndpointPages
 
-    return open_service(setup, endpoint)
+    return open_service(setup, EndpointPages(endpoint, asks_for_key=setup.asks_for_key))
 
 
 def reload(config: EndpointConfig, setup: EndpointSetup, endpoint: Endpoint, log: LogSink) -> None:

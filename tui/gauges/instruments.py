@@ -17,6 +17,7 @@ from ..kit.screens.feature_app import app_of
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
 from ..readings.flow_reading import datagram_reading
 from ..readings.latency_reading import delay_variation_reading, latency_reading, responsiveness_reading
+from ..readings.waited_device import far_end_text
 from ..words import numbers
 from .cpu_panel import CpuPanel
 from .datagram_panel import DatagramPanel
@@ -40,6 +41,13 @@ _FIRST_STEPS: Final = (
         "sessions, window, direction: also during a test",
     ),
     ("peer", "connect to a host with `linkgauge endpoint`, or ssh://host"),
+    ("help", "all keys"),
+)
+_DEVICE_STEPS: Final = (
+    ("toggle_run", "start a test"),
+    ("presets", "choose the kind of network, which sets the expected rate"),
+    ("more_sessions fewer_sessions direction", "sessions, direction: also during a test"),
+    ("peer", "show the code by which a device joins"),
     ("help", "all keys"),
 )
 _FIRST_KEYS: Final = (
@@ -267,14 +275,18 @@ def _problem(view: CockpitSnapshot, problem: str) -> Content:
 
 
 def _welcome(view: "CockpitSnapshot") -> Content:
-    remote = "this machine alone, over loopback" if view.peer.is_loopback else str(view.peer)
+    remote = "this machine alone, over loopback" if view.peer.is_loopback else far_end_text(view.peer)
     return Content.assemble(
         ("Is this link as fast as it should be?", "bold"),
         "\n",
         ("Remote end: ", MUTED),
         (numbers.sanitize(remote), ""),
         "\n\n",
-        _keys(view, _FIRST_STEPS, {"respond": why_unavailable(view.peer, Feature.PROBE)}),
+        _keys(
+            view,
+            _DEVICE_STEPS if view.peer.is_browser else _FIRST_STEPS,
+            {"respond": why_unavailable(view.peer, Feature.LOAD_PHASES)},
+        ),
     )
 
 

@@ -22,7 +22,8 @@ from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fi
 from ..kit.drawing.styles import KEY, MUTED, VERDICT_STYLES
 from ..readings.cockpit_snapshot import CockpitSnapshot, Phase
 from ..readings.latency_reading import responsiveness_reading
-from ..readings.setting_steps import SESSION_STEPS, next_step, next_window
+from ..readings.setting_steps import next_step, next_window, session_steps
+from ..readings.waited_device import far_end_text
 from ..words import numbers
 from ..words.plan import plan_change
 from .responsiveness_panel import steps_line
@@ -74,7 +75,7 @@ class TitleBar(LineWidget[CockpitSnapshot]):
 def _ends(view: CockpitSnapshot, width: int) -> Content:
     """Return both ends with as much about each as fits. The remote end comes first."""
     far, host = view.far, numbers.sanitize(view.peer.host)
-    address = "loopback" if view.peer.is_loopback else str(view.peer)
+    address = far_end_text(view.peer)
     is_named = far is not None and far.hostname != "" and not view.peer.is_loopback
     is_alias = far is not None and is_named and numbers.sanitize(far.hostname) != view.peer.host
     name = f"{_hostname(far)} ({address})" if far is not None and is_alias else address
@@ -104,6 +105,8 @@ def _hostname(host: HostInfo) -> str:
 
 
 def _system_and_cores(host: HostInfo | None) -> str:
+    if host is not None and host.is_browser:
+        return f" {numbers.sanitize(host.program)}"
     return "" if host is None or host.is_unseen else f" {numbers.sanitize(host.system)},{_cores(host)}"
 
 
@@ -264,7 +267,8 @@ def _settings_parts(
     directions = list(Direction) if detail in {_Detail.ALL, _Detail.NAMES} else [settings.direction]
     sessions = _in_brackets(str(settings.sessions))
     if roomy and not has_next:
-        sessions = _neighbours(partial(next_step, SESSION_STEPS, settings.sessions), settings.sessions, str)
+        steps = session_steps(view.peer)
+        sessions = _neighbours(partial(next_step, steps, settings.sessions), settings.sessions, str)
     own = _datagram_parts(view, detail) if is_datagram else _window_parts(view, detail, has_next=has_next)
     parts = (
         (

@@ -131,10 +131,19 @@ def responsiveness_reading(view: "CockpitSnapshot") -> ResponsivenessReading | N
     return ResponsivenessReading(_steps(readings, result, is_over=is_over), result, is_over)
 
 
+def _directions(readings: "LiveReadings") -> tuple[Direction, ...]:
+    """Return the directions of a test whose user sets them, in the order of their first load."""
+    settings = (*(period.settings for period in readings.periods), readings.settings)
+    return tuple(dict.fromkeys(each.direction for each in settings))
+
+
 def _steps(readings: "LiveReadings", result: "Responsiveness | None", *, is_over: bool) -> tuple[LoadStep, ...]:
     """Return the state of each step. A test that ended early has measured the step in progress."""
-    order = (None, *(readings.plan.load_directions or [readings.plan.settings.direction]))
-    at = order.index(readings.settings.direction) if readings.periods and readings.elapsed_ns else 0
+    loads = readings.plan.load_directions
+    order = (None, *(loads or _directions(readings)))
+    has_load = bool(readings.periods) and readings.elapsed_ns > 0
+    at = order.index(readings.settings.direction) if has_load else 0
+    last = at if loads or not has_load else len(order)  # a direction that the user has left was measured
     if is_over:
         measured = {load.direction for load in result.loads} if result is not None else set[Direction]()
         return tuple(
@@ -142,6 +151,6 @@ def _steps(readings: "LiveReadings", result: "Responsiveness | None", *, is_over
             for step in order
         )
     return tuple(
-        LoadStep(step, StepState.DONE if number < at else StepState.NOW if number == at else StepState.TO_COME)
+        LoadStep(step, StepState.NOW if number == at else StepState.DONE if number < last else StepState.TO_COME)
         for number, step in enumerate(order)
     )

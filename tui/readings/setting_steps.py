@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from ...engine.iperf3.protocol.missing_features import most_sessions
 from ...engine.model.directions import Direction
+from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Plan, Settings
 from ...engine.model.workload import Workload, all_workloads
 from ...engine.results.responsiveness.plan import responsiveness_plan, without_path
@@ -18,6 +20,12 @@ RATE_STEPS: Final = tuple(
 )
 DATAGRAM_STEPS: Final = (64, 512, 1_400)
 _FIRST_GRANTED_BYTES: Final = 128 * KIB  # net.ipv4.tcp_rmem, the middle value
+
+
+def session_steps(peer: Peer) -> Sequence[int]:
+    """Return the steps of sessions, of those that a far end has."""
+    most = most_sessions(peer)
+    return [step for step in SESSION_STEPS if most is None or step <= most]
 
 
 def next_step(steps: Sequence[int | None], value: int | None, by: int) -> int | None:

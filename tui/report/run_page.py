@@ -155,7 +155,7 @@ def _run_view(run: StoredRun, letter: str) -> dict[str, Any]:
         "findings_title": _findings_title(first, summary),
         "load_title": _load_title(load),
         "loads": [] if load is None else [load_table(load)],
-        "load_facts": [] if load is None else result_facts(load),
+        "load_facts": [] if load is None else result_facts(load, summary.dialect),
         "queue_findings": [_finding_view(finding) for finding in queue_findings],
         "path_sentences": [] if path is None else list(map(numbers.sanitize, path_sentences(path))),
         "ways": [] if path is None else list(map(_way_view, path.ways)),

@@ -14,6 +14,7 @@ from ...presets.auto_select import NO_PRESET
 from ...presets.preset import Preset
 from ..kit.screens.base_screen import internal_error_text
 from ..readings.cockpit_snapshot import RunProblem
+from ..readings.waited_device import FollowDevice, WaitedDevice
 from ..session.run_spec import Judging, RunSpec
 
 if TYPE_CHECKING:
@@ -75,6 +76,14 @@ class StartFailed(Message):
         return cls(RunProblem("NOT STARTED", "cannot start the test", text))
 
 
+@dataclass
+class DeviceChanged(Message):
+    """A device has joined or gone, or there is a new code."""
+
+    device: WaitedDevice
+
+
+@dataclass
 class RepaintNeeded(Message):
     """The gauges are out of date. It replaces an older one in the queue: drawing is skipped, events are not."""
 
@@ -102,6 +111,12 @@ async def query_far_end(
         except LinkgaugeError as error:
             problem = str(error)
     post(FarAnswered(info, selection, problem))
+
+
+async def follow_devices(follow: FollowDevice, post: PostMessage) -> None:
+    """Post DeviceChanged for the device at this moment, and again at each change."""
+    async for device in follow():
+        post(DeviceChanged(device))
 
 
 async def follow_run(services: "RunServices", plan: Plan, preset: Preset, peer: Peer, post: PostMessage) -> None:

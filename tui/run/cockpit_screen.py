@@ -30,13 +30,16 @@ from ..readings.cockpit_snapshot import Phase
 from ..readings.setting_steps import load_plan
 from ..session.preferences import Preferences
 from ..session.run_spec import find_initial_preset
+from ..words import numbers
 from .background_tasks import (
+    DeviceChanged,
     EventArrived,
     FarAnswered,
     RepaintNeeded,
     RunEnded,
     RunOpened,
     StartFailed,
+    follow_devices,
     follow_run,
     query_far_end,
 )
@@ -46,6 +49,7 @@ from .setting_actions import SettingActions
 
 if TYPE_CHECKING:
     from ..readings.live_readings import LiveReadings
+    from ..readings.waited_device import WaitedDevice
     from ..session.run_spec import RunSpec
     from .run_services import RunServices
 
@@ -91,6 +95,7 @@ class CockpitScreen(SettingActions):
         self._is_paint_scheduled = False
         self._is_quitting = False
         self._has_new_key = False
+        self._device: WaitedDevice | None = None
 
     @property
     def plan(self) -> Plan:
@@ -120,9 +125,13 @@ class CockpitScreen(SettingActions):
         yield self.footer()
 
     def on_mount(self) -> None:
-        """Query the far end."""
+        """Query the far end, or wait for a device that joins."""
         self.paint()
-        self._query_far_end()
+        follow = self._services.follow_device
+        if follow is None:
+            self._query_far_end()
+        else:
+            self.run_worker(follow_devices(follow, self.post_message), group="device", exit_on_error=False)
 
     def _query_far_end(self) -> None:
         """Ask the far end for its description. On loopback, there may be no far end before the first run."""
@@ -168,6 +177,36 @@ class CockpitScreen(SettingActions):
             self.report(error, "key not saved")
         else:
             self.notify(f"Saved in {path}", title=f"key of {peer}")
+
+    @on(DeviceChanged)
+    def _use_device(self, message: DeviceChanged) -> None:
+        """Take a device that has joined as the far end, and tell the user of one that has gone."""
+        device, before = message.device, self._device
+        self._device = device
+        has_joined = before is None or before.peer != device.peer
+        if device.news:
+            severity = "warning" if device.is_problem else "information"
+            self.notify(f"{numbers.sanitize(device.news)}.", title="device", severity=severity)
+        if device.peer is not None and has_joined and not self.state.is_busy:
+            self.state.set_peer(device.peer)
+            self.paint()
+            self._query_far_end()
+        self._show_code(opens=before is None)
+
+    def _show_code(self, *, opens: bool) -> None:
+        """Renew the dialog with the code. Open it if wanted; close it if a device has joined."""
+        from .join_dialog import JoinDialog
+
+        device, dialog = self._device, app_of(self).screen
+        if device is None:
+            return
+        if not isinstance(dialog, JoinDialog):
+            if opens:
+                app_of(self).push_screen(JoinDialog(device))
+        elif device.peer is not None and not device.is_problem:
+            dialog.dismiss(None)
+        else:
+            dialog.show(device)
 
     def _use_selection(self, message: FarAnswered) -> None:
         """Use the preset that both ends' interfaces have selected, unless the user has chosen one meanwhile."""
@@ -259,7 +298,7 @@ class CockpitScreen(SettingActions):
         )
         self.query_one(TitleBar).show(snapshot)
         self.query_one(SettingsBar).show(snapshot)
-        is_unavailable = why_unavailable(snapshot.peer, Feature.PROBE) is not None
+        is_unavailable = why_unavailable(snapshot.peer, Feature.LOAD_PHASES) is not None
         self.query_one(KeyFooter).show(frozenset({"respond"} if is_unavailable else ()))
         if not snapshot.is_paused:
             self.query_one(Instruments).show_snapshot(snapshot)
@@ -269,6 +308,9 @@ class CockpitScreen(SettingActions):
     def action_toggle_run(self) -> None:
         """Start a run, or stop the current one."""
         if not self.state.is_busy:
+            joined = None if self._device is None else self._device.peer
+            if joined is not None and joined != self.state.peer:  # while the last test was ending
+                self.state.set_peer(joined)
             self._start_run(self.state.plan)
         elif self.phase is not Phase.STOPPING:
             self.state.stop_run()
@@ -277,7 +319,7 @@ class CockpitScreen(SettingActions):
     def action_respond(self) -> None:
         """Start a responsiveness test: the settings of the next test stay as they are."""
         reason = f"A test is running: press {self.key_of('toggle_run')} to stop it first."
-        if self._refuse_if_busy(reason) or self._refuse_unavailable(Feature.PROBE):
+        if self._refuse_if_busy(reason) or self._refuse_unavailable(Feature.LOAD_PHASES):
             return
         self._start_run(load_plan(self.state.plan))
 
@@ -321,7 +363,10 @@ class CockpitScreen(SettingActions):
         app_of(self).push_screen(screen, use_preset)
 
     def action_peer(self) -> None:
-        """Choose another far end, then query it."""
+        """Choose another far end, then query it. An app that waits for a device shows its code."""
+        if self._services.follow_device is not None:
+            self._show_code(opens=True)
+            return
         from .peer_picker import PeerPicker
 
         if self._refuse_if_busy("Stop the test first, then connect to another host."):

@@ -13,6 +13,7 @@ from ...engine.model.host_info import HostInfo, NicInfo
 from ...engine.model.peer import Peer
 from ...presets.wire import DEFAULT_VARIANT, Variant
 from ..kit.screens.feature_app import StoredServices
+from ..readings.waited_device import FollowDevice
 
 if TYPE_CHECKING:
     from ...presets.auto_select import PresetSelection
@@ -39,6 +40,7 @@ class RunServices(StoredServices):
     chooses presets. `variant_of` returns the link options that were selected with a preset. `remember_access` saves
     the key of a peer in a thread and returns the file; it raises InvalidKeyError. It is None if keys are not saved.
     `find_announced` is None without the extra for multicast DNS. `nics` are the interfaces of this host.
+    `follow_device` is for an app whose far end is a device that joins; None for every other.
     """
 
     start_run: "StartRun"
@@ -48,3 +50,4 @@ class RunServices(StoredServices):
     remember_access: Callable[[Peer], Path] | None = None
     find_announced: FindAnnounced | None = None
     nics: Sequence[NicInfo] = ()
+    follow_device: FollowDevice | None = None

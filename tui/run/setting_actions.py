@@ -9,7 +9,7 @@ from typing import Final
 
 from textual import on
 
-from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
+from ...engine.iperf3.protocol.missing_features import Feature, most_sessions, why_unavailable
 from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.plan import with_path, without_path
 from ..gauges.instruments import InstrumentScreen
@@ -17,18 +17,19 @@ from ..gauges.run_header import SettingsBar
 from ..kit.screens.feature_app import app_of
 from ..readings.cockpit_snapshot import Phase
 from ..readings.setting_steps import (
-    SESSION_STEPS,
     next_datagram,
     next_direction,
     next_duration,
     next_step,
     next_workload,
     plan_with_workload,
+    session_steps,
 )
 from ..words import numbers
 from .cockpit_state import CockpitState
 
 _KEYS_WITHOUT_LIST: Final = frozenset({"n", "l", "y"})  # a dialog of its own, on or off
+_FEATURES: Final = {"[]": Feature.WINDOW, "w": Feature.WORKLOADS}
 _KEYS_OF_NEXT_RUN: Final = frozenset({"t", "w"})
 
 
@@ -88,6 +89,8 @@ class SettingActions(InstrumentScreen):
             return
         if message.key not in _KEYS_OF_NEXT_RUN and self._refuse_live_change():
             return
+        if (feature := _FEATURES.get(message.key)) is not None and self._refuse_unavailable(feature):
+            return
         from .setting_chooser import SettingChooser, setting_choices
 
         choices = setting_choices(self.state, message.key, self._set_duration, self._set_workload)
@@ -103,12 +106,16 @@ class SettingActions(InstrumentScreen):
 
     def action_workload(self) -> None:
         """Go to the next workload that the far end has, with its default sizes, for the next run."""
+        if self._refuse_unavailable(Feature.WORKLOADS):
+            return
         workload = next_workload(self.state.plan.workload)
         if workload.is_transactional and self._refuse_unavailable(Feature.TRANSACTIONS):
             workload = next_workload(workload, lambda other: not other.is_transactional)
         self._set_workload(workload)
 
     def _set_workload(self, workload: Workload) -> None:
+        if self._refuse_unavailable(Feature.WORKLOADS):
+            return
         if workload.is_transactional and self._refuse_unavailable(Feature.TRANSACTIONS):
             return
         self.state.set_plan(plan_with_workload(self.state.plan, workload))
@@ -122,7 +129,7 @@ class SettingActions(InstrumentScreen):
         if plan.workload.is_transactional:
             self.notify("The probe is for streams; this workload measures its own latency.")
             return
-        if not plan.probe and self._refuse_unavailable(Feature.PROBE):
+        if self._refuse_unavailable(Feature.NO_PROBE if plan.probe else Feature.PROBE):
             return
         self.state.plan = replace(without_path(plan), probe=not plan.probe)  # a path is traced beside the probe
         self._tell_of_next_test("latency probe", is_on=not plan.probe)
@@ -177,8 +184,15 @@ class SettingActions(InstrumentScreen):
     def _step_sessions(self, by: int) -> None:
         if self._refuse_live_change():
             return
-        if self.state.change_settings(sessions=next_step(SESSION_STEPS, self.state.plan.settings.sessions, by)):
+        if self.state.change_settings(sessions=self._next_sessions(by)):
             self.paint()
+
+    def _next_sessions(self, by: int) -> int | None:
+        """Return the next step of sessions, of those that the far end has."""
+        most, current = most_sessions(self.state.peer), self.state.plan.settings.sessions
+        if most is not None and by > 0 and current >= most:
+            self.notify(f"A browser has at most {most} connections in a direction.")
+        return next_step(session_steps(self.state.peer), current, by)
 
     def _step_rate(self, by: int) -> None:
         is_refused = self._refuse_without_datagrams() or self._refuse_live_change()
@@ -195,5 +209,7 @@ class SettingActions(InstrumentScreen):
     def _step_window(self, by: int) -> None:
         if self.state.plan.workload.is_datagram:
             self.notify("A window is for TCP; j and k change the rate of datagrams, b their size.")
+        elif self._refuse_unavailable(Feature.WINDOW):
+            return
         elif not self._refuse_live_change() and self.state.step_window(by):
             self.paint()

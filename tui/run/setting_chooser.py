@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from ...engine.model.directions import Direction
 from ...engine.model.workload import all_workloads
 from ..kit.screens.base_screen import Dialog
-from ..readings.setting_steps import DATAGRAM_STEPS, DURATION_STEPS, SESSION_STEPS, WINDOW_STEPS, rate_steps
+from ..readings.setting_steps import DATAGRAM_STEPS, DURATION_STEPS, WINDOW_STEPS, rate_steps, session_steps
 from ..words import numbers
 from .cockpit_state import CockpitState
 
@@ -40,9 +40,10 @@ def setting_choices(
     settings = plan.settings
     rates = (*rate_steps(state.expected_sending_bit_s), None)
     sizes = (*DATAGRAM_STEPS, None)
+    counts = session_steps(state.peer)
     known: dict[str, Callable[[], SettingChoices]] = {
         "d": lambda: _choices("direction", Direction, settings.direction, str, lambda to: change(direction=to)),
-        "+-": lambda: _choices("sessions", SESSION_STEPS, settings.sessions, str, lambda to: change(sessions=to)),
+        "+-": lambda: _choices("sessions", counts, settings.sessions, str, lambda to: change(sessions=to)),
         "[]": lambda: _choices(
             "window", WINDOW_STEPS, settings.window_bytes, numbers.window, lambda to: change(window=(to,))
         ),

@@ -6,11 +6,12 @@ the user has seen. A failure to write never ends a run; it becomes a notice.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
+from ...engine.browser.page_far_end import PageFarEnd, open_page_run
 from ...engine.model.directions import Direction
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Ended, Event, Sampled, Started
@@ -43,7 +44,7 @@ _PATH_MTU_DEADLINE_S: Final = 10.0  # a black hole takes four seconds in a direc
 
 @asynccontextmanager
 async def open_run_session(
-    spec: RunSpec, *, log: RunLog | None, far_end: FarEnd | None = None
+    spec: RunSpec, *, log: RunLog | None, far_end: FarEnd | PageFarEnd | None = None
 ) -> AsyncGenerator["RunSession"]:
     """Start a run, and its far end if the peer is `loopback` or `ssh://…`; the block ends both.
 
@@ -69,7 +70,7 @@ async def open_run_session(
         session = RunSession(
             run,
             spec,
-            far_end=far_end,
+            far_end=far_end.peer if isinstance(far_end, PageFarEnd) else far_end,
             log=log,
             writer=writer,
             ceiling=no_ceiling if spec.peer.is_loopback else _ceiling_lookup(mode or Mode.COPY, ceiling),
@@ -106,8 +107,10 @@ def _ceiling_lookup(mode: Mode, ceiling: Ceiling | None) -> CeilingLookup:
 
 
 def _open_run(
-    plan: Plan, far_end: FarEnd, expectation_for: ExpectationFinder, mode: Mode | None
+    plan: Plan, far_end: FarEnd | PageFarEnd, expectation_for: ExpectationFinder, mode: Mode | None
 ) -> AbstractAsyncContextManager[Run]:
+    if isinstance(far_end, PageFarEnd):
+        return open_page_run(plan, far_end, expectation_for=expectation_for, mode=mode)
     if isinstance(far_end, Peer) and far_end.iperf3 is not None:
         from ...engine.iperf3.near.run import open_iperf3_run  # here: few runs need it
 
@@ -166,6 +169,8 @@ class RunSession:
         self._run_log = log
         self._writer = writer
         self.has_all_rows = True
+        self.on_event: Callable[[Event], Awaitable[None]] | None = None
+        """Called with each event, after it was written and before the reader has it."""
         self._stopped: RunEnd | None = None
         self._notices = list(spec.record.notices)
 
@@ -189,6 +194,8 @@ class RunSession:
                 await self._name_routers()
             finally:
                 self._finish()
+        if self.on_event is not None:
+            await self.on_event(event)
         return event
 
     async def _measure_path_mtu(self, end: RunEnd) -> None:

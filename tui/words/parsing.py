@@ -333,6 +333,9 @@ def metrics_address(text: str) -> tuple[str, int]:
     return LOOPBACK if host is None else host, port
 
 
+DEFAULT_HTTP_PORT: Final = 8080  # of the page for a device that joins the app
+
+
 def http_address(text: str) -> tuple[str | None, int]:
     """Parse the address of the page for browsers: `ADDR:PORT`, `[IPv6]:PORT`, or `PORT` at the endpoint's."""
     allowed = "give ADDR:PORT, [IPv6]:PORT, or PORT for the endpoint's own address; port 0 takes a free one"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ...engine.model.directions import Direction
-from ...engine.model.plan import Plan, Settings
+from ...engine.model.plan import Dialect, Plan, Settings
 from ...engine.results.responsiveness.grade import GRADE_LIMITS_MS, GRADES
 from ...presets.number_text import LOAD_NAMES
 from . import numbers
@@ -136,12 +136,12 @@ def round_trips_text(result: "RoundTrips | None") -> str:
     return f"{', '.join(words)}, confidence {result.confidence} ({', '.join(parts)})"
 
 
-def result_facts(result: "Responsiveness") -> list[tuple[str, str]]:
+def result_facts(result: "Responsiveness", dialect: Dialect = Dialect.LINKGAUGE) -> list[tuple[str, str]]:
     """Return the names and the texts of what a table of loads does not have, the grade first."""
     facts = [
         ("grade", grade_text(result)),
         ("round trips", round_trips_text(result.round_trips)),
-        ("probes", probe_text(result)),
+        ("probes", probe_text(result, dialect)),
     ]
     if lost := lost_text(result):
         facts.append(("lost", f"probes under load: {lost}"))
@@ -150,8 +150,10 @@ def result_facts(result: "Responsiveness") -> list[tuple[str, str]]:
     return [*facts, *(("waiting", text) for text in sender_queue_texts(result))]
 
 
-def probe_text(result: "Responsiveness") -> str:
+def probe_text(result: "Responsiveness", dialect: Dialect = Dialect.LINKGAUGE) -> str:
     """Return how latency was measured, in a sentence."""
+    if dialect is Dialect.BROWSER:
+        return "pings to the page, whose script answers them; latency in each direction is unknown"
     if result.probe == "datagram":
         return "UDP datagrams every 10 ms, echoed by the remote end"
     return "requests on a TCP connection, because UDP did not pass; latency in each direction is unknown"

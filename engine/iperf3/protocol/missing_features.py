@@ -1,4 +1,4 @@
-"""The features of an endpoint that an iperf3 server lacks, each with the reason.
+"""The features of an endpoint that an iperf3 server or a browser's page lacks, each with the reason.
 
 Pure. No other place knows them: the command line refuses such options before anything is opened, and the app
 disables such keys.
@@ -10,7 +10,8 @@ from typing import Final
 
 from ...model.errors import PlanError
 from ...model.peer import Peer
-from ...model.plan import MIB, Plan, format_size
+from ...model.plan import MAX_BROWSER_SESSIONS, MIB, Plan, format_size
+from ...model.workload import Workload
 
 MAX_IPERF3_WINDOW_BYTES: Final = 512 * MIB
 MAX_IPERF3_BLOCK_BYTES: Final = MIB
@@ -29,6 +30,10 @@ class Feature(StrEnum):
     FAR_CPU = "remote CPU"
     FAR_HOST = "remote host"
     KEY = "key"
+    WORKLOADS = "workloads"
+    WINDOW = "window"
+    LOAD_PHASES = "load phases"
+    NO_PROBE = "no probe"
     TURNS = "turns"
 
 
@@ -36,6 +41,7 @@ _IPERF3_LACKS: Final = {
     Feature.LIVE_CHANGES: "iperf3 cannot change a test that runs: stop it, and start another one",
     Feature.TRANSACTIONS: f"iperf3 has streams and datagrams only; {_ENDPOINT}",
     Feature.PROBE: f"iperf3 answers no probe; {_ENDPOINT}",
+    Feature.LOAD_PHASES: f"iperf3 answers no probe; {_ENDPOINT}",
     Feature.RATE_SEARCH: f"iperf3 reports losses only at the end of a test; {_ENDPOINT}",
     Feature.PATH_MTU: f"iperf3 has no such measurement; {_ENDPOINT}",
     Feature.FAR_CORES: "an iperf3 server chooses its cores itself: start it with iperf3 -s -A CORE",
@@ -45,15 +51,60 @@ _IPERF3_LACKS: Final = {
     Feature.KEY: "an iperf3 server knows users, not keys: give iperf3://USER@HOST",
 }
 
+_BROWSER_LACKS: Final = {
+    Feature.TRANSACTIONS: "a browser has streams only",
+    Feature.WORKLOADS: "a browser has streams only",
+    Feature.WINDOW: "a browser chooses its window itself",
+    Feature.LOAD_PHASES: "every test with a browser measures latency under load: start one",
+    Feature.PROBE: "the latency of a page is measured in every test",
+    Feature.NO_PROBE: "a page is pinged in every test: its answers are the latency, and show that it is awake",
+    Feature.RATE_SEARCH: "a browser sends no datagrams",
+    Feature.PATH_MTU: "a browser has no such measurement",
+    Feature.FAR_CORES: "a browser chooses its cores itself",
+    Feature.FAR_CPU: "a browser does not tell of its CPU",
+    Feature.FAR_HOST: "a browser does not describe its host",
+    Feature.TURNS: "a device has one test at a time",
+    Feature.KEY: "a device joins by a code",
+}
+
 
 def why_unavailable(peer: Peer, feature: Feature) -> str | None:
     """Return why a feature is not available with a peer, for the user; None if it is."""
-    return None if peer.iperf3 is None else _IPERF3_LACKS[feature]
+    if peer.is_browser:
+        return _BROWSER_LACKS.get(feature)
+    return None if peer.iperf3 is None else _IPERF3_LACKS.get(feature)
+
+
+def most_sessions(peer: Peer) -> int | None:
+    """Return the maximum of sessions in a direction that a peer sets; None if it sets none."""
+    return MAX_BROWSER_SESSIONS if peer.is_browser else None
 
 
 def find_unsupported(plan: Plan, peer: Peer) -> PlanError | None:
     """Return the first part of a plan that a peer cannot carry out; None if it can do all."""
+    if peer.is_browser:
+        return next(_unsupported_by_browser(plan), None)
     return None if peer.iperf3 is None else next(_unsupported_by_iperf3(plan, peer), None)
+
+
+def _unsupported_by_browser(plan: Plan) -> Iterator[PlanError]:
+    sessions, browser = plan.settings.sessions, "with a browser"
+    if plan.workload is not Workload.STREAM:
+        yield PlanError("workload", f"{plan.workload} {browser}", _BROWSER_LACKS[Feature.WORKLOADS])
+    if sessions > MAX_BROWSER_SESSIONS:
+        yield PlanError("sessions", f"{sessions} {browser}", f"give at most {MAX_BROWSER_SESSIONS}")
+    for is_wanted, field, reason in (
+        (plan.settings.window_bytes is not None, "window", _BROWSER_LACKS[Feature.WINDOW]),
+        (plan.has_phases, "responsiveness", _BROWSER_LACKS[Feature.LOAD_PHASES]),
+        (plan.far_cores is not None, "far cores", _BROWSER_LACKS[Feature.FAR_CORES]),
+        (plan.exclusive, "exclusive", _BROWSER_LACKS[Feature.TURNS]),
+        (plan.wait_ns > 0, "wait", _BROWSER_LACKS[Feature.TURNS]),
+        (plan.rate_bit_s is not None, "rate", "a browser sends as fast as it can"),
+        (plan.bytes_limit is not None, "bytes", "a test with a browser has a duration"),
+        (plan.client_port is not None, "client port", "a browser opens the connections, and chooses their ports"),
+    ):
+        if is_wanted:
+            yield PlanError(field, browser, reason)
 
 
 def _unsupported_by_iperf3(plan: Plan, peer: Peer) -> Iterator[PlanError]:

@@ -42,6 +42,7 @@ from ..evidence import MIN_SHARE, EndEvidence, nic_name
 from ..finding import Finding
 from ..flow_view import FlowView
 
+_REORDERED: Final = 0.003  # of the packets that arrive at a receiver whose sender is not seen
 HIGH_LOSS: Final = 0.003
 """The share of lost payload that is more than a path in order loses."""
 _MIN_LOSS: Final = 0.0003  # below this the bound does not matter
@@ -71,7 +72,12 @@ _BY_CHANCE: Final = 3.0  # times that rate: a short test still has the payload o
 def find_loss_limits(view: FlowView) -> Iterator[Finding]:
     """Yield the finding that explains lost packets, if loss limits the flow."""
     loss = view.flow.retransmitted
-    if view.budget.remaining("network") < MIN_SHARE or loss is None:
+    if view.budget.remaining("network") < MIN_SHARE:
+        return
+    if loss is None:
+        seen = find_losses_at_receiver(view) if view.sender.end is view.evidence.unseen_end else None
+        if seen is not None:
+            yield replace(seen, share=view.budget.take("network"))
         return
     yield from _reordering(view)
     if view.budget.remaining("network") < MIN_SHARE or loss < _MIN_LOSS:
@@ -149,6 +155,33 @@ def loss_bound(view: FlowView) -> float | None:
     bound = view.lossy_bit_s
     is_in_force = bound is not None and view.flow.bit_s < _BY_CHANCE * bound and bound < view.target_bit_s
     return bound if is_in_force else None
+
+
+def find_losses_at_receiver(view: FlowView) -> Finding | None:
+    """Return the finding about losses that only the receiver shows: its packets arrive out of order.
+
+    A full queue loses some as well, without being a fault: they explain only a rate below the expected one.
+    """
+    flow = view.flow
+    if flow.expected_bit_s is None or not flow.out_of_order or not flow.mss_bytes:
+        return None
+    packets = flow.bit_s / 8 * view.evidence.span_ns / 1e9 / flow.mss_bytes
+    share = flow.out_of_order / max(1.0, packets)
+    if share < _REORDERED or view.gap_bit_s < MIN_SHARE * view.target_bit_s:
+        return None
+    return Finding(
+        "loss",
+        1.0,
+        0.5,
+        view.evidence.tense(
+            "Packets are lost, or change their order, before they reach this host.",
+            "Packets were lost, or changed their order, before they reached this host.",
+        ),
+        f"{format_percent(share)} of the packets arrived out of order",
+        f"{remedies.show_nic_errors(view.receiver)}; at the sender: ss -ti shows its retransmits",
+        None,
+        1.0,
+    )
 
 
 def _is_overflow(view: FlowView, loss: float) -> bool:

@@ -145,7 +145,7 @@ def _is_unread(view: FlowView) -> bool:
     flow, window, in_flight = view.flow, view.flow.peer_window_bytes, view.in_flight_bytes
     if flow.is_read_late or flow.unread is not None:
         return flow.leaves_unread
-    if view.evidence.is_observed:
+    if view.evidence.has_foreign_end:
         return False  # its first window may be of another size
     return window is not None and (
         window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window)
@@ -230,18 +230,24 @@ def _unscaled_window(view: FlowView, bound: WindowBound, share: float) -> Findin
 
 
 def _constant_window(view: FlowView, bound: WindowBound, share: float) -> Finding:
-    """Return the finding about a window of another program's connection that does not grow."""
+    """Return the finding about a window that does not grow, of another program's connection or of a browser."""
     end, words = bound.end, ("send buffer", "SNDBUF") if bound.is_sender else ("receive window", "RCVBUF")
     unseen = "" if bound.is_sender else f"; {describe_unseen(view.evidence, end.end)}"
+    if view.evidence.is_observed:
+        remedy = (
+            f"at {end_name(end.end)}, in the program: do not set SO_{words[1]}, so that the kernel lets it grow, "
+        )
+        remedy += f"or set {_bytes(remedies.round_window(2 * _needed(view)))}"
+        remedy += "" if bound.is_sender else "; or raise net.ipv4.tcp_rmem there"
+    else:
+        remedy = f"at {end_name(end.end)}: raise the limit of its receive buffers (Linux: net.ipv4.tcp_rmem)"
     return Finding(
         "window-below-bdp",
         share,
         0.85 if bound.is_sender else 0.7,
         f"The {words[0]} of {end_name(end.end)} is constant, and smaller than bandwidth x delay.",
         f"{_bytes(bound.limit_bytes)}: {_describe(view, bound)}{unseen}",
-        f"at {end_name(end.end)}, in the program: do not set SO_{words[1]}, so that the kernel lets it grow, "
-        f"or set {_bytes(remedies.round_window(2 * _needed(view)))}"
-        + ("" if bound.is_sender else "; or raise net.ipv4.tcp_rmem there"),
+        remedy,
         end.end,
     )
 

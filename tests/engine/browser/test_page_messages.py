@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from linkgauge.engine.browser.page_messages import (
     DIRECTIONS,
     Hidden,
+    JoinTest,
     Pong,
     StartTest,
     StopTest,
+    Unopened,
     decode_message,
     encode,
 )
@@ -26,6 +28,9 @@ def test_each_message_is_read() -> None:
     assert decode_message('{"type": "pong", "n": 7}') == Pong(7)
     assert decode_message('{"type": "stop"}') == StopTest()
     assert decode_message('{"type": "hidden", "more": 1}') == Hidden()
+    assert decode_message('{"type": "join", "code": "483920"}') == JoinTest("483920")
+    unopened = decode_message('{"type": "unopened", "flow": "up", "n": 8, "g": 12}')
+    assert unopened == Unopened(DIRECTIONS["up"], 8, 12)
     assert isinstance(start, StartTest)
     plan = start.plan()
     assert (plan.settings.sessions, plan.probe) == (8, True)
@@ -41,6 +46,18 @@ def test_a_test_that_the_page_does_not_offer_is_an_error(name: str, value: objec
     """Somebody else's script has sent it."""
     with pytest.raises(RemoteProtocolError):
         decode_message(json.dumps({**START, name: value}))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{"type": "join", "code": "x" * 65}, {"type": "join", "code": 483920},
+     *({"type": "unopened", "flow": "up", "n": 1, "g": 0, name: value}
+       for name, value in (("flow", "both"), ("n", 0), ("n", 9), ("g", -1), ("g", 10**7), ("n", 1.0)))],
+)  # fmt: skip
+def test_a_join_and_a_connection_have_bounds(message: dict[str, object]) -> None:
+    """Longer and larger ones are errors."""
+    with pytest.raises(RemoteProtocolError):
+        decode_message(json.dumps(message))
 
 
 @given(st.text(max_size=3_000) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.counters.samples import NicCounts
 from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.host_info import TcpSysctls
-from linkgauge.engine.model.plan import SECOND_NS, Mode
+from linkgauge.engine.model.plan import SECOND_NS, Dialect, Mode
 from linkgauge.engine.model.serialization import decode
 from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.catalog import load_catalog
@@ -21,6 +21,7 @@ from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import (
     CoreLoad,
     Evidence,
+    HoldShares,
     LinkEvidence,
     link_evidence,
 )
@@ -481,6 +482,29 @@ def test_limits_of_the_near_end_are_found_without_a_view_of_the_far_one() -> Non
     lost = unseen_sender(200.0, retransmits=20_000, retransmitted=0.05)
     assert first(lost).code == "loss"
     assert first(unseen(run(500.0, rtt_us=5_000, min_rtt_us=1_000))).code == "path-slow"
+
+
+def test_losses_before_an_unseen_sender_show_at_the_receiver() -> None:
+    """Its packets arrive out of order; a few do so on any path, and a rate as expected has no cause."""
+    unknown: dict[str, Any] = {"retransmits": None, "retransmitted": None}
+    lost = first(unseen_sender(200.0, out_of_order=2_000, **unknown))
+    assert (lost.code, lost.end) == ("loss", None)
+    assert "2.3 % of the packets arrived out of order" in lost.evidence
+    assert first(unseen_sender(200.0, out_of_order=200, **unknown)).code == "unexplained"
+
+
+def test_a_constant_window_of_a_browser_is_too_small_and_not_read_slowly() -> None:
+    """Its first window may have any size; one that gets smaller again and again shows a slow reader."""
+    holds = HoldShares(20, window=0.97)
+    full = {"rtt_us": 20_000, "min_rtt_us": 19_900, "rwnd_limited": 0.98, "peer_window_bytes": 42_112}
+    values = {"cwnd_bytes": 9_000_000, "unacked_bytes": 40_140, "window_growth": 1.0, "holds": holds}
+    evidence = replace(unseen(run(16.0, **full, **values)), dialect=Dialect.BROWSER)
+    finding = first(evidence)
+    assert finding.code == "window-below-bdp"
+    assert "not seen through a browser" in finding.evidence
+    assert "tcp_rmem" in finding.remedy
+    slow = replace(unseen(run(16.0, **full, **values, low_window=0.5)), dialect=Dialect.BROWSER)
+    assert first(slow).code == "receive-window"
 
 
 def test_a_window_of_an_iperf3_that_stops_the_sender_is_not_called_a_slow_reader() -> None:

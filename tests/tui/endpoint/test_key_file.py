@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.errors import EndpointError
 from linkgauge.engine.model.shared_key import SharedKey
-from linkgauge.tui.endpoint.key_file import saved_key
+from linkgauge.tui.endpoint.key_file import saved_key, saved_link
 
 DEADLINE_S = 30.0
 _KEYS = [SharedKey(f"a-key-of-this-test-{number}") for number in range(3)]
@@ -40,6 +40,15 @@ def test_each_endpoint_at_a_port_has_a_file_of_its_own(folder: Path) -> None:
             assert {path.stat().st_mode & 0o777 for path in (first, second, other)} == {0o600}
         assert list(folder.iterdir()) == [first]
         assert first.read_text() == f"{_KEYS[0].reveal()}\n"
+    assert not list(folder.iterdir())
+
+
+def test_a_link_has_a_file_as_a_key_has(folder: Path) -> None:
+    """Beside the key of the same port, for its owner alone."""
+    with saved_key(_KEYS[0], 8080) as key, saved_link("http://192.0.2.1:8080/abc/", 8080) as link:
+        assert (key.name, link.name) == ("endpoint-8080.key", "endpoint-8080.link")
+        assert link.read_text() == "http://192.0.2.1:8080/abc/\n"
+        assert link.stat().st_mode & 0o777 == 0o600
     assert not list(folder.iterdir())
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.directions import Direction, PerDirection
-from linkgauge.engine.model.plan import Plan
+from linkgauge.engine.model.plan import Dialect, Plan
 from linkgauge.engine.results.responsiveness.grade import GRADES
 from linkgauge.engine.results.responsiveness.plan import responsiveness_plan, with_responsiveness
 from linkgauge.engine.results.responsiveness.result import Responsiveness, SenderQueue
@@ -82,6 +82,7 @@ def test_a_link_that_lets_no_udp_through_is_told_from_one_that_does() -> None:
     """Requests measured its latency."""
     assert text.probe_text(RESULT).startswith("UDP datagrams")
     assert "UDP did not pass" in text.probe_text(replace(RESULT, probe="request"))
+    assert text.probe_text(replace(RESULT, probe="request"), Dialect.BROWSER).startswith("pings to the page")
 
 
 def test_losses_and_loads_that_were_not_steady_are_named() -> None:

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from ....engine.model.plan import Dialect
 from ....engine.results.path.path_result import PathResult
 from ....engine.results.responsiveness.result import Responsiveness
 from ....engine.results.summary import Summary
@@ -48,7 +49,7 @@ def summary_parts(outcome: Outcome, pass_percent: float = DEFAULT_PASS_PERCENT) 
     yield Text()
     queue_findings, findings = split_findings(outcome.findings)
     if summary.responsiveness is not None:
-        yield from _responsiveness(summary.responsiveness, queue_findings)
+        yield from _responsiveness(summary.responsiveness, summary.dialect, queue_findings)
         yield Text()
     if summary.path is not None:
         yield from _path(summary.path)
@@ -100,12 +101,14 @@ def findings_part(findings: tuple[Finding, ...], period: str = "", name: str = "
     return Padding(grid, (0, 0, 0, 2), expand=False)
 
 
-def _responsiveness(result: Responsiveness, findings: tuple[Finding, ...]) -> Iterator[RenderableType]:
+def _responsiveness(
+    result: Responsiveness, dialect: Dialect, findings: tuple[Finding, ...]
+) -> Iterator[RenderableType]:
     """Yield latency under load: its table, the grade, round trips a minute, and where the queue is."""
     yield indented(load_table(result))
     yield Text()
     grid = _grid()
-    for name, text in result_facts(result):
+    for name, text in result_facts(result, dialect):
         grid.add_row(name, Text(text, "bold" if name == "grade" else ""))
     yield Padding(grid, (0, 0, 0, 2), expand=False)
     if findings:

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from ....engine.control.tls import format_fingerprint
 from ....engine.far.listener import CLIENT_INTERFACE
@@ -40,7 +40,7 @@ from ...endpoint.endpoint_setup import (
     prepare_endpoint,
     reload,
 )
-from ...endpoint.key_file import saved_key
+from ...endpoint.key_file import saved_key, saved_link
 from ...endpoint.systemd import notify_systemd
 from ...words import numbers
 from ...words.redaction import REDACTION
@@ -87,6 +87,13 @@ def print_limits(sources: LimitSources, *, as_json: bool) -> int:
     return 0
 
 
+class PrivateFiles(NamedTuple):
+    """The files of a new key and of a link with a key, which are not printed; None if they are, or not there."""
+
+    key: Path | None
+    link: Path | None
+
+
 class _SignalReceiver:
     """Signals as events: SIGTERM sets `stop`; SIGINT or a second SIGTERM `stop_now` too; SIGHUP calls `reload`."""
 
@@ -124,11 +131,15 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: "_EndpointLo
         key_file = None
         if setup.new_key is not None and not _has_private_output(as_json=config.as_json):
             key_file = stack.enter_context(saved_key(setup.new_key, setup.listener.getsockname()[1]))
-        await _serve_clients(config, setup, log, key_file)
+        link_file = None
+        if setup.browser is not None and _hides_link(config, setup.browser):
+            port = setup.browser.listener.getsockname()[1]
+            link_file = stack.enter_context(saved_link(setup.browser.links(setup.keys)[0], port))
+        await _serve_clients(config, setup, log, PrivateFiles(key_file, link_file))
 
 
 async def _serve_clients(
-    config: EndpointConfig, setup: EndpointSetup, service_log: "_EndpointLog", key_file: Path | None
+    config: EndpointConfig, setup: EndpointSetup, service_log: "_EndpointLog", files: PrivateFiles
 ) -> None:
     manager, log = os.environ.pop("NOTIFY_SOCKET", None), service_log.add
     async with open_endpoint(config, setup, log) as (endpoint, metrics_url):
@@ -140,7 +151,7 @@ async def _serve_clients(
 
         signals = _SignalReceiver(reload_files)
         with handle_signals(signals.receive):
-            _announce(config, endpoint.address, setup, key_file, metrics_url)
+            _announce(config, endpoint.address, setup, files, metrics_url)
             announcement = setup.announcement(config.announce)
             async with announced_on_lan(announcement, lambda: setup.hosts, log, is_bound=config.bind is not None):
                 notify_systemd("READY=1", manager)
@@ -166,10 +177,11 @@ def _announce(
     config: EndpointConfig,
     address: tuple[str, int],
     setup: EndpointSetup,
-    key_file: Path | None,
+    files: PrivateFiles,
     metrics_url: str | None,
 ) -> None:
     """Print the address, and what a near end needs. A new key is printed only here, unless it is in a file."""
+    key_file = files.key
     host, port = address
     if config.as_json:
         facts: dict[str, Any] = {"host": host, "port": port, "asks_for_key": setup.keys is not None}
@@ -180,13 +192,15 @@ def _announce(
         if metrics_url is not None:
             facts["metrics"] = metrics_url
         if setup.browser is not None:
-            facts["http"] = setup.browser.facts(_links(config, setup))
+            facts["http"] = setup.browser.facts(_links(config, setup, setup.browser))
+            if files.link is not None:
+                facts["http"]["link_file"] = str(files.link)
         key = {} if setup.new_key is None else {"key": setup.new_key.reveal()}
         emit_json_line({"listening": facts, **(key if key_file is None else {"key_file": str(key_file)})})
         return
     _print_address(setup, key_file, metrics_url)
     if setup.browser is not None:
-        _print_page(config, setup, setup.browser)
+        _print_page(config, setup, setup.browser, files.link)
 
 
 def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str | None) -> None:
@@ -208,20 +222,23 @@ def _print_address(setup: EndpointSetup, key_file: Path | None, metrics_url: str
         emit_line(f"  {CLIENT_INTERFACE} is the other host's interface on this link: the address is link-local")
 
 
-def _links(config: EndpointConfig, setup: EndpointSetup) -> list[str]:
-    """Return the links to the page for browsers, with a key only if it may be printed; none without the page."""
-    browser = setup.browser
-    if browser is None:
-        return []
-    is_private = not browser.asks_for_key or _has_private_output(as_json=config.as_json)
-    return browser.links(setup.keys if is_private else None)
+def _hides_link(config: EndpointConfig, browser: BrowserSetup) -> bool:
+    """Return whether the link to the page has a key that may not be printed."""
+    return browser.asks_for_key and not _has_private_output(as_json=config.as_json)
 
 
-def _print_page(config: EndpointConfig, setup: EndpointSetup, browser: BrowserSetup) -> None:
+def _links(config: EndpointConfig, setup: EndpointSetup, browser: BrowserSetup) -> list[str]:
+    """Return the links to the page for browsers, with a key only if it may be printed."""
+    return browser.links(None if _hides_link(config, browser) else setup.keys)
+
+
+def _print_page(
+    config: EndpointConfig, setup: EndpointSetup, browser: BrowserSetup, link_file: Path | None
+) -> None:
     """Print the links to the page for browsers, and the best one as a QR code on a terminal."""
-    links = _links(config, setup)
-    if browser.asks_for_key and not _has_private_output(as_json=config.as_json):
-        emit_line(f"page for browsers: {links[0]}, behind a key; a start on a terminal shows its whole link")
+    links = _links(config, setup, browser)
+    if link_file is not None:
+        emit_line(f"page for browsers: {links[0]}, behind a key; its whole link: cat {link_file}")
         return
     emit_line(f"page for browsers: {', '.join(links)}")
     if sys.stdout.isatty():

@@ -16,18 +16,15 @@ from typing import Final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from ....engine.far.endpoint import Endpoint
+from ....engine.browser.page_run import PageRun
 from ....engine.far.listener import format_host
 from ....engine.far.status import LogEntry, rejection
 from ....engine.model.errors import AddressRefused
-from ....engine.results.run_log import RunLog
 from ...http.page_headers import PAGE_HEADERS
 from ...http.visitors import Visitors
-from ...session.storage import open_run_log
-from ...session.user_presets import load_presets
 from .browser_setup import BrowserSetup
 from .link_access import LinkAccess
-from .page_client import PageClient, PageContext
+from .open_page import PageHost
 from .page_socket import DataSocket
 
 _STOP_S: Final = 3.0
@@ -41,28 +38,18 @@ _log = logging.getLogger(__name__)
 
 
 class BrowserService:
-    """The page of an endpoint and its tests."""
+    """The page, and its WebSockets."""
 
-    def __init__(self, setup: BrowserSetup, endpoint: Endpoint) -> None:
-        self._setup, self._endpoint = setup, endpoint
-        self._access = LinkAccess(lambda: endpoint.keys if setup.asks_for_key else None, has_tls=setup.has_tls)
+    def __init__(self, setup: BrowserSetup, host: PageHost) -> None:
+        self._setup, self._host = setup, host
+        self._access = LinkAccess(lambda: host.keys, has_tls=setup.has_tls)
         self._headers = dict(PAGE_HEADERS)
         if not setup.has_tls:  # browsers complain about it, and heed it on loopback only
             del self._headers["Cross-Origin-Opener-Policy"]
         self.visitors = Visitors()
-        self._run_log: RunLog | None = None
-        self._has_opened_log = False
-        self._context = PageContext(endpoint, load_presets(), self._open_run_log, has_tls=setup.has_tls)
         folder = files(__package__ or "").joinpath("page")
         self._parts = [folder.joinpath(name).read_text("utf-8") for name in ("page.html", "page.css", "page.js")]
         self._mover = folder.joinpath("mover.js").read_text("utf-8")
-
-    def _open_run_log(self) -> RunLog | None:
-        """Return the run log, which the first test opens; None if runs cannot be stored: the log says so once."""
-        if not self._has_opened_log:
-            self._has_opened_log = True
-            self._run_log = open_run_log(lambda text: self._endpoint.log(LogEntry("not_recorded", text)))
-        return self._run_log
 
     def make_application(self) -> web.Application:
         """Return the application."""
@@ -77,6 +64,7 @@ class BrowserService:
             ("mover.js", self._get_mover),
             ("ws", self._open_client),
             ("data", self._open_data),
+            ("probe", self._probe),
         ]
         for path, handler in routes:
             application.add_routes([web.get(f"/{path}", handler), web.get(f"/{{token}}/{path}", handler)])
@@ -86,9 +74,9 @@ class BrowserService:
         """Answer a request of the page itself, or one that begins it; refuse every other."""
         client = client_of(request)
         try:
-            self._endpoint.admission.check_address(client)
+            self._host.check_address(client)
         except AddressRefused as error:
-            self._endpoint.log(rejection(client, error))
+            self._host.log(rejection(client, error))
             return _refuse("this endpoint does not serve your address")
         refusal = self._access.find_refusal(
             request.host,
@@ -97,7 +85,7 @@ class BrowserService:
             is_websocket="upgrade" in request.headers.get("Connection", "").lower(),
         )
         if refusal is not None:
-            self._endpoint.log(LogEntry("dropped", f"rejected: a browser's request: {refusal}", client=client))
+            self._host.log(LogEntry("dropped", f"rejected: a browser's request: {refusal}", client=client))
             return _refuse(refusal)
         self.visitors.trust(request)
         try:
@@ -129,20 +117,19 @@ class BrowserService:
 
     async def _open_client(self, request: web.Request) -> web.StreamResponse:
         key = self._access.find_key(request.match_info.get("token", ""))
-        client = PageClient(self._context, request, client_of(request), None if key is None else key.name or None)
-        return await client.serve()
+        page = self._host.make_page(request, client_of(request), None if key is None else key.name or None)
+        return await page.serve()
 
     async def _open_data(self, request: web.Request) -> web.StreamResponse:
-        client = self._context.clients.get(request.query.get("test", ""))
-        if client is None or client.address != client_of(request):
-            return _refuse("no test of this page awaits it")
-        return await DataSocket(request, has_tls=self._setup.has_tls).pass_to(client.run)
+        return await DataSocket(request, has_tls=self._setup.has_tls).pass_to(self._find_run(request))
 
-    async def close(self) -> None:
-        """End every test, and close the run log."""
-        await self._context.close()
-        if self._run_log is not None:
-            self._run_log.close()
+    async def _probe(self, request: web.Request) -> web.StreamResponse:
+        return await DataSocket(request, has_tls=self._setup.has_tls).probe(self._find_run(request))
+
+    def _find_run(self, request: web.Request) -> PageRun | None:
+        """Return the run of the page that a request names; None without one."""
+        page = self._host.pages.get(request.query.get("test", ""))
+        return None if page is None or page.address != client_of(request) else page.run
 
 
 def client_of(request: web.Request) -> str:
@@ -156,9 +143,9 @@ def _refuse(reason: str) -> web.Response:
 
 
 @asynccontextmanager
-async def open_service(setup: BrowserSetup, endpoint: Endpoint) -> AsyncGenerator[BrowserService]:
+async def open_service(setup: BrowserSetup, host: PageHost) -> AsyncGenerator[BrowserService]:
     """Serve the page on the listening socket of `setup` while the block lasts; then end its tests."""
-    service = BrowserService(setup, endpoint)
+    service = BrowserService(setup, host)
     runner = web.AppRunner(
         service.make_application(),
         access_log=None,
@@ -167,7 +154,7 @@ async def open_service(setup: BrowserSetup, endpoint: Endpoint) -> AsyncGenerato
         max_line_size=_MAX_REQUEST_LINE,
     )
     await runner.setup()
-    certificate = endpoint.certificate
+    certificate = host.certificate
     try:
         listening = await asyncio.get_running_loop().create_server(
             service.visitors.admit_to(runner),
@@ -179,6 +166,6 @@ async def open_service(setup: BrowserSetup, endpoint: Endpoint) -> AsyncGenerato
         finally:
             listening.close()
             service.visitors.close()
-            await service.close()
+            await host.close()
     finally:
         await runner.cleanup()

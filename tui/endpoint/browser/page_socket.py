@@ -9,28 +9,30 @@ import os
 import socket
 from typing import Final
 
-from aiohttp import web
+from aiohttp import WSMsgType, web
 from multidict import MultiMapping
 
 from ....engine.browser.metered_session import MeteredReceiver, MeteredSession
-from ....engine.browser.page_messages import DIRECTIONS
+from ....engine.browser.page_messages import DIRECTIONS, read_place
+from ....engine.browser.page_probe import read_rtt_us
 from ....engine.browser.page_run import PageRun
 from ....engine.model.directions import Direction
 from ....engine.model.errors import LinkgaugeError, RemoteProtocolError
 
 _FLUSH_LOOKS: Final = 1_000
 _FLUSH_LOOK_S: Final = 0.005
-_MAX_NUMBER_DIGITS: Final = 3
+_MAX_NUMBER_DIGITS: Final = 7
 _MAX_MESSAGE_BYTES: Final = 1 << 20
+_MAX_ANSWER_BYTES: Final = 16
 
 
-def read_place(query: MultiMapping[str]) -> tuple[Direction, int]:
-    """Return the direction and the session that a page names; raise RemoteProtocolError for anything else."""
-    flow, number = query.get("flow", ""), query.get("n", "")
-    is_number = number.isascii() and number.isdecimal() and len(number) <= _MAX_NUMBER_DIGITS
-    if flow not in DIRECTIONS or not is_number:
+def read_query(query: MultiMapping[str]) -> tuple[Direction, int, int]:
+    """Return direction, session and generation as a page names them; raise RemoteProtocolError otherwise."""
+    flow, numbers = query.get("flow", ""), (query.get("n", ""), query.get("g", ""))
+    are_numbers = all(text.isascii() and text.isdecimal() and len(text) <= _MAX_NUMBER_DIGITS for text in numbers)
+    if flow not in DIRECTIONS or not are_numbers:
         raise RemoteProtocolError("a page's connection without a place")
-    return DIRECTIONS[flow], int(number)
+    return DIRECTIONS[flow], *read_place(*map(int, numbers))
 
 
 class DataSocket:
@@ -44,20 +46,38 @@ class DataSocket:
         try:
             if run is None:
                 raise RemoteProtocolError("no test of this page awaits it")
-            direction, number = read_place(self._request.query)
-            run.sessions.claim(direction, number)
+            direction, number, generation = read_query(self._request.query)
+            run.sessions.claim(direction, number, generation)
         except LinkgaugeError as error:
             return web.Response(status=403, text=f"linkgauge: {error}\n")
         response = web.WebSocketResponse(compress=False, max_msg_size=_MAX_MESSAGE_BYTES)
         await response.prepare(self._request)
         if self._has_tls:
-            await self._move_here(run, response, direction, number)
+            await self._move_here(run, response, (direction, number, generation))
             return response
         fd = await self._take_descriptor()
         if fd is None:
-            run.lose(direction, number)
+            run.lose(direction, number, generation)
         else:
-            await run.sessions.adopt(direction, number, fd)
+            await run.sessions.adopt(direction, number, generation, fd)
+        return response
+
+    async def probe(self, run: PageRun | None) -> web.StreamResponse:
+        """Measure with a new connection beside the load; only close it without a run, or if too many are open."""
+        transport = self._request.transport
+        handshake_us = read_rtt_us(None if transport is None else transport.get_extra_info("socket"))
+        response = web.WebSocketResponse(compress=False, max_msg_size=_MAX_ANSWER_BYTES)
+
+        async def ask() -> None:
+            await response.send_bytes(b"?")
+            if (await response.receive()).type is not WSMsgType.BINARY:
+                raise ConnectionResetError("the page did not answer")
+
+        await response.prepare(self._request)
+        if run is not None and run.begun.is_set() and run.probe.admits_new:
+            with run.probe.new_connection():
+                await run.probe.measure_new(handshake_us, ask)
+        await response.close()
         return response
 
     async def _take_descriptor(self) -> int | None:
@@ -79,13 +99,13 @@ class DataSocket:
         return None if sock is None else os.dup(sock.fileno())
 
     async def _move_here(
-        self, run: PageRun, response: web.WebSocketResponse, direction: Direction, number: int
+        self, run: PageRun, response: web.WebSocketResponse, place: tuple[Direction, int, int]
     ) -> None:
         """Move the payload of a connection with TLS until its run is over, or the page has closed it."""
         fd = self._copy_descriptor()
         if fd is None:
             return
-        metered = run.meter(direction, number, socket.socket(fileno=fd))
+        metered = run.meter(*place[:2], socket.socket(fileno=fd))
         moving = asyncio.create_task(self._move(run, response, metered))
         over = asyncio.create_task(run.over.wait())
         try:
@@ -95,7 +115,7 @@ class DataSocket:
             over.cancel()
             await asyncio.gather(moving, over, return_exceptions=True)
             if not run.over.is_set():
-                run.lose(direction, number)
+                run.lose(*place)
             if self._request.transport is not None:
                 self._request.transport.abort()
 

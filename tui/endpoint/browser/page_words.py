@@ -14,7 +14,7 @@ from ....presets.diagnosis.finding import Finding
 from ....presets.preset import Preset
 from ...session.run_recorder import Outcome
 from ...words import numbers
-from ...words.responsiveness import grade_text, share_text
+from ...words.responsiveness import grade_text, round_trips_text, share_text
 from ...words.summary import headline, tcp_text
 
 _COMMAND: Final = re.compile(r"linkgauge|--[a-z]")
@@ -92,11 +92,9 @@ def _latency(found: Responsiveness) -> Iterator[tuple[str, str]]:
                 "under load",
                 f"{numbers.latency(load.latency.p50_ns)}, p99 {numbers.latency(load.latency.p99_ns)}",
             )
-            yield (
-                "round trips",
-                f"{60_000_000_000 / load.latency.mean_ns:.0f} a minute, one after the other, under load",
-            )
     yield "grade", grade_text(found)
+    if found.round_trips is not None:  # unknown if only the device sends: its kernel has the round trips
+        yield "round trips", round_trips_text(found.round_trips)
 
 
 def _finding(finding: Finding) -> dict[str, str]:

@@ -3,16 +3,23 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.iperf3.protocol.missing_features import Feature, find_unsupported, why_unavailable
-from linkgauge.engine.model.peer import Peer
-from linkgauge.engine.model.plan import MIB, Mode, Plan, Settings, SocketOptions
+from linkgauge.engine.iperf3.protocol.missing_features import (
+    Feature,
+    find_unsupported,
+    most_sessions,
+    why_unavailable,
+)
+from linkgauge.engine.model.peer import AWAITED_BROWSER, Peer
+from linkgauge.engine.model.plan import MIB, Mode, Plan, ResponsivenessTest, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
 
 IPERF3 = Peer.parse("iperf3://host")
 LINKGAUGE = Peer.parse("host")
+# iperf3 has workloads and windows of its own, and no probe that it could not go without.
+BROWSER_ALONE = {Feature.WORKLOADS, Feature.WINDOW, Feature.NO_PROBE}
 
 
-@pytest.mark.parametrize("feature", list(Feature))
+@pytest.mark.parametrize("feature", [feature for feature in Feature if feature not in BROWSER_ALONE])
 def test_each_feature_that_iperf3_lacks_has_a_reason_and_other_peers_have_it(feature: Feature) -> None:
     """A key is disabled only for an iperf3 server, and with a sentence."""
     reason = why_unavailable(IPERF3, feature)
@@ -41,6 +48,37 @@ def test_a_plan_that_iperf3_cannot_carry_out_is_refused_by_its_field(field: str,
     assert problem.field == field
     assert "iperf3" in str(problem)
     assert find_unsupported(Plan(**more), LINKGAUGE) is None
+
+
+@pytest.mark.parametrize("feature", [feature for feature in Feature if feature is not Feature.LIVE_CHANGES])
+def test_each_feature_that_a_browser_lacks_has_a_reason(feature: Feature) -> None:
+    """All but live changes."""
+    assert why_unavailable(AWAITED_BROWSER, feature)
+    assert why_unavailable(AWAITED_BROWSER, Feature.LIVE_CHANGES) is None
+    assert (most_sessions(AWAITED_BROWSER), most_sessions(IPERF3)) == (8, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "more"),
+    [
+        ("workload", {"workload": Workload.RR}),
+        ("workload", {"workload": Workload.UDP, "settings": Settings(rate_bit_s=10**7)}),
+        ("sessions", {"settings": Settings(sessions=9)}),
+        ("window", {"settings": Settings(window_bytes=MIB)}),
+        ("responsiveness", {"probe": True, "responsiveness": ResponsivenessTest.PHASES}),
+        ("far cores", {"far_cores": (0,)}),
+        ("wait", {"wait_ns": 1_000_000_000}),
+        ("rate", {"rate_bit_s": 10**7}),
+        ("bytes", {"bytes_limit": MIB}),
+        ("client port", {"client_port": 5_000}),
+    ],
+)
+def test_a_plan_that_a_browser_cannot_carry_out_is_refused_by_its_field(field: str, more: dict[str, Any]) -> None:
+    """Before anything is opened."""
+    problem = find_unsupported(Plan(**more), AWAITED_BROWSER)
+    assert problem is not None
+    assert problem.field == field
+    assert find_unsupported(Plan(Settings(sessions=8)), AWAITED_BROWSER) is None
 
 
 def test_a_plan_with_everything_that_iperf3_has_is_accepted() -> None:

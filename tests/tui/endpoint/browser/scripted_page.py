@@ -16,6 +16,7 @@ from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.shared_key import SharedKey
 from linkgauge.tui.endpoint.browser.browser_service import open_service
 from linkgauge.tui.endpoint.browser.browser_setup import BrowserSetup
+from linkgauge.tui.endpoint.browser.page_client import EndpointPages
 
 DEADLINE_S = 30.0
 
@@ -28,6 +29,7 @@ class ScriptedPage:
         self.hello: dict[str, Any] = {}
         self.data: list[aiohttp.ClientWebSocketResponse] = []
         self.is_answering = True
+        self.has_begun = False
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(
@@ -54,23 +56,36 @@ class ScriptedPage:
             case "ping" if self.is_answering:
                 await self.control.send_json({"type": "pong", "n": message["n"]})
             case "open":
-                for flow in message["flows"]:
-                    for number in range(1, message["sessions"] + 1):
-                        await self.open_data(flow, number)
+                for place in message["places"]:
+                    data = await self.open_data(place["flow"], place["n"], place["g"])
+                    if self.has_begun and place["flow"] == "up":
+                        self._tasks.append(asyncio.create_task(self._upload(data)))
             case "begin":
+                self.has_begun = True
+                self._tasks.append(asyncio.create_task(self._probe()))
                 self._tasks += [
                     asyncio.create_task(self._upload(each)) for each in self.data if "up" in str(each._response.url)
                 ]
             case _:
                 pass
 
-    async def open_data(self, flow: str, number: int) -> aiohttp.ClientWebSocketResponse:
+    async def open_data(self, flow: str, number: int, generation: int = 0) -> aiohttp.ClientWebSocketResponse:
         """Open a connection of a test, and read what comes."""
-        url = f"{self.base}data?test={self.hello['test']}&flow={flow}&n={number}"
+        url = f"{self.base}data?test={self.hello['test']}&flow={flow}&n={number}&g={generation}"
         data = await self._client.ws_connect(url, origin=_origin_of(self.base), max_msg_size=1 << 20, ssl=False)
         self.data.append(data)
         self._tasks.append(asyncio.create_task(_discard(data)))
         return data
+
+    async def _probe(self) -> None:
+        """Open new connections, and answer what comes first on each."""
+        while True:
+            url = f"{self.base}probe?test={self.hello['test']}"
+            with contextlib.suppress(aiohttp.ClientError):
+                async with self._client.ws_connect(url, origin=_origin_of(self.base), ssl=False) as probe:
+                    async for message in probe:
+                        await probe.send_bytes(message.data)
+            await asyncio.sleep(0.1)
 
     async def _upload(self, data: aiohttp.ClientWebSocketResponse) -> None:
         block = bytes(64 * 1024)
@@ -113,7 +128,8 @@ async def serving(
     setup = kind(listener, is_open=not keys, has_tls=has_tls)
     own = socket.create_server(("127.0.0.1", 0))
     endpoint = Endpoint(own, log, keys=keys, limits=limits, certificate=certificate)
-    async with endpoint, open_service(setup, endpoint):
+    pages = EndpointPages(endpoint, asks_for_key=setup.asks_for_key)
+    async with endpoint, open_service(setup, pages):
         yield address, endpoint
 
 

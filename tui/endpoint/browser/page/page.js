@@ -2,6 +2,7 @@
 const $ = id => document.getElementById(id);
 const base = location.href.replace(/^http/, "ws").replace(/[?#].*$/, "").replace(/[^/]*$/, "");
 let control = null, test = "", mover = null, begun = false, points = [], expected = {}, running = false, seconds = 10, retry = 1000;
+let waits = false, wasLost = false, asked = "";  // an app waits for a device; the code or the pass that it was sent
 
 function fill(select, values, chosen, text) {
   select.replaceChildren(...values.map(value => new Option(text ? text(value) : value, value, value === chosen, value === chosen)));
@@ -14,11 +15,11 @@ function connect() {
   control = new WebSocket(base + "ws");
   control.onmessage = event => receive(JSON.parse(event.data));
   control.onclose = () => {
-    const wasRunning = running;
+    wasLost = wasLost || running;
     end();
     $("start").disabled = true;
     $("start").textContent = "Connecting…";
-    say((wasRunning ? "The connection was lost during the test. " : "The endpoint does not answer. ") + "Trying again.");
+    say((wasLost ? "The connection was lost during the test. " : "The endpoint does not answer. ") + "Trying again.");
     setTimeout(connect, retry);
     retry = Math.min(30000, retry * 2);
   };
@@ -29,6 +30,8 @@ function receive(message) {
     case "hello": greet(message); break;
     case "ping": send({type: "pong", n: message.n}); break;
     case "open": openData(message); break;
+    case "joined": joined(message); break;
+    case "unjoined": unjoined(message); break;
     case "started": expected = message.expected; showExpected(); break;
     case "begin": begin(); break;
     case "interval": show(message); break;
@@ -49,35 +52,73 @@ function greet(hello) {
     $("preset").add(new Option((japanese ? each.name_ja : each.name) + " (" + each.id + ")", each.id));
   $("privacy").textContent = hello.has_tls ? "Connections use TLS." :
     "This page uses plain HTTP: others on the network can read its link and its results, and start tests with the link.";
+  waits = !!hello.waits;
+  $("join").hidden = !waits;
+  document.body.classList.toggle("waits", waits);
+  $("start").hidden = waits;
   $("start").disabled = false;
   $("start").textContent = "Start";
-  if (!$("state").dataset.kept) say("Ready.");
+  if (!waits) say(wasLost ? "Ready. The last test was lost with its connection: keep this page in sight." : "Ready.");
+  else if (stored()) join(stored());
+  else if (location.hash.length > 1) join(location.hash.slice(1));
+  else say("Type the code that linkgauge shows.");
+}
+function stored(pass) {  // a page that is loaded again goes on; without storage it asks for a code
+  try {
+    if (pass === "") sessionStorage.removeItem("pass"); else if (pass) sessionStorage.setItem("pass", pass);
+    return sessionStorage.getItem("pass");
+  } catch { return null; }
+}
+function join(code) {
+  asked = code;
+  send({type: "join", code: code.replace(/\s/g, "").slice(0, 64)});
+}
+function joined(message) {
+  stored(message.pass);
+  history.replaceState(null, "", location.pathname);
+  $("join").hidden = true;
+  say("This device takes part. The user of linkgauge starts the test: keep this page in sight.");
+}
+function unjoined(message) {
+  const wasStored = asked === stored();
+  stored("");
+  $("join").hidden = false;
+  if (wasStored && location.hash.length > 1) return join(location.hash.slice(1));
+  history.replaceState(null, "", location.pathname);
+  say(message.text);
+  $("code").focus();
 }
 function start() {
-  points = []; expected = {}; running = true; begun = false;
-  seconds = +$("seconds").value;
   const direction = new FormData($("form")).get("direction");
+  prepare(+$("seconds").value);
+  send({type: "start", direction, sessions: +$("sessions").value, seconds, preset: $("preset").value});
+}
+function prepare(duration) {
+  points = []; expected = {}; running = true; begun = wasLost = false;
+  seconds = duration;
   $("result").hidden = true;
   for (const way of ["down", "up", "latency"]) put(way, null);
   showExpected();
-  send({type: "start", direction, sessions: +$("sessions").value, seconds, preset: $("preset").value});
+  $("start").hidden = false;
   $("start").textContent = "Stop";
   $("start").className = "stop";
   say("Opening connections, and measuring the idle link.");
   draw();
 }
 function openData(message) {
-  const open = [];
-  for (const flow of message.flows) for (let n = 1; n <= message.sessions; n++)
-    open.push({flow, url: base + "data?test=" + test + "&flow=" + flow + "&n=" + n});
-  mover = new Worker("mover.js");  // payload must not keep the pings waiting
-  mover.onmessage = event => { if (!begun) { send({type: "stop"}); say("A connection for " + event.data + " could not be opened."); } };
+  if (!running) prepare(message.seconds);
+  const open = message.places.map(place =>
+    ({...place, url: base + "data?test=" + test + "&flow=" + place.flow + "&n=" + place.n + "&g=" + place.g}));
+  if (!mover) {
+    mover = new Worker("mover.js");  // payload must not keep the pings waiting
+    mover.onmessage = event => send({type: "unopened", ...event.data});
+  }
   mover.postMessage({open});
 }
 function begin() {
   begun = true;
   say("Running.");
-  if (mover) mover.postMessage({});
+  if (mover) mover.postMessage({begin: true, probe: base + "probe?test=" + test});
 }
 function end() {
   if (mover) mover.terminate();
@@ -85,6 +126,7 @@ function end() {
   running = false;
   $("start").textContent = "Start";
   $("start").className = "";
+  $("start").hidden = waits;
 }
 function put(way, value) { $(way).querySelector(".number").textContent = number(value); }
 function show(interval) {
@@ -96,7 +138,7 @@ function show(interval) {
     $(way).querySelector("i").style.width = flow ? Math.min(100, 100 * flow.mbit_s / top) + "%" : "0";
   }
   if (interval.latency_ms != null) put("latency", interval.latency_ms);
-  say((interval.warmup ? "Warm-up, " : "Running, ") + Math.round(interval.elapsed_s) + " of " + seconds + " s.");
+  say((interval.warmup ? "Warm-up, " : "Running, ") + Math.round(interval.elapsed_s) + (seconds ? " of " + seconds + " s." : " s."));
   draw();
 }
 function showExpected() {
@@ -112,7 +154,7 @@ function draw() {
   const color = name => style.getPropertyValue(name);
   const rates = points.flatMap(point => ["down", "up"].map(way => point[way] ? point[way].mbit_s : 0));
   const top = 1.08 * Math.max(1, ...rates, expected.down || 0, expected.up || 0);
-  const span = Math.max(seconds, points.length ? points[points.length - 1].elapsed_s : 0);
+  const span = Math.max(seconds || 10, points.length ? points[points.length - 1].elapsed_s : 0);
   const x = time => left + (width - left - right) * time / span, y = rate => height - low - (height - low - high) * rate / top;
   pen.font = "12px system-ui, sans-serif";
   pen.fillStyle = color("--dim"); pen.strokeStyle = color("--line"); pen.lineWidth = 1;
@@ -171,6 +213,10 @@ function showResult(result) {
   $("result").focus({preventScroll: true});
   $("result").scrollIntoView({block: "start"});
 }
+$("join").addEventListener("submit", event => {
+  event.preventDefault();
+  join($("code").value);
+});
 $("form").addEventListener("submit", event => {
   event.preventDefault();
   if (running) { send({type: "stop"}); say("Stopping."); } else start();

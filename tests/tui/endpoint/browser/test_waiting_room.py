@@ -1,0 +1,184 @@
+"""An app's wait for a device, over real WebSockets: who takes part, what is told, and runs that change."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is not installed")
+
+from linkgauge.engine.browser.page_far_end import open_page_run  # noqa: E402
+from linkgauge.engine.model.directions import Direction  # noqa: E402
+from linkgauge.engine.model.errors import PeerUnreachable, PlanError  # noqa: E402
+from linkgauge.engine.model.events import Changed, Ended, Sampled  # noqa: E402
+from linkgauge.engine.model.peer import AWAITED_BROWSER, Peer  # noqa: E402
+from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings  # noqa: E402
+from linkgauge.engine.model.run_end import Reason  # noqa: E402
+from linkgauge.tui.endpoint.browser.browser_setup import BrowserConfig  # noqa: E402
+from linkgauge.tui.endpoint.browser.waiting_room import WaitingRoom, open_waiting_room  # noqa: E402
+from linkgauge.tui.readings.waited_device import WaitedDevice  # noqa: E402
+
+from .scripted_page import ScriptedPage, open_page  # noqa: E402
+
+pytestmark = pytest.mark.loop("uvloop")
+LOCAL = Peer("127.0.0.1", is_browser=True)
+DEADLINE_S = 30.0
+
+
+class Room:
+    """A room with the news so far."""
+
+    def __init__(self, room: WaitingRoom) -> None:
+        self.room, self._news = room, room.follow()
+
+    async def next(self) -> WaitedDevice:
+        """Return the next news."""
+        async with asyncio.timeout(DEADLINE_S):
+            return await anext(self._news)
+
+
+@asynccontextmanager
+async def waiting() -> AsyncGenerator[tuple[Room, WaitedDevice]]:
+    """Open a room on loopback; yield it with its invitation."""
+    async with open_waiting_room(BrowserConfig("127.0.0.1", 0)) as room:
+        opened = Room(room)
+        yield opened, await opened.next()
+
+
+async def join(page: ScriptedPage, code: str) -> dict[str, Any]:
+    """Send a code; return the answer."""
+    await page.control.send_json({"type": "join", "code": code})
+    return await page.read_until("joined", "unjoined")
+
+
+async def test_a_device_joins_goes_and_comes_back_with_its_pass() -> None:
+    """Each is told; without a device there is no far end."""
+    async with waiting() as (room, invitation):
+        with pytest.raises(PeerUnreachable, match="no device takes part"):
+            room.room.find_page(AWAITED_BROWSER)
+        async with open_page(invitation.link, **{"User-Agent": "Firefox/140.0 Android"}) as page:
+            assert page.hello["waits"]
+            issued = (await join(page, invitation.code))["pass"]
+            joined = await room.next()
+            assert (joined.peer, joined.name, joined.is_problem) == (LOCAL, "Firefox 140 on Android", False)
+            assert joined.code != invitation.code
+            ends = await room.room.find_page(LOCAL).describe_ends()
+            assert ends.far.software == "browser Firefox 140 on Android"
+        gone = await room.next()
+        assert (gone.peer, gone.is_problem) == (None, True)
+        assert "has gone" in gone.news
+        async with open_page(invitation.link) as page:
+            assert (await join(page, issued))["type"] == "joined"
+            assert (await room.next()).peer == LOCAL
+
+
+async def test_a_code_that_was_used_is_refused_and_a_new_one_takes_the_place() -> None:
+    """The device before is told that another one takes part."""
+    async with (
+        waiting() as (room, invitation),
+        open_page(invitation.link) as first,
+        open_page(invitation.link) as second,
+    ):
+        await join(first, invitation.code)
+        joined = await room.next()
+        refused = await join(second, invitation.code)
+        assert "was used already" in refused["text"]
+        assert "used already" in (await room.next()).news
+        assert (await join(second, joined.code))["type"] == "joined"
+        assert "Another device" in (await first.read_until("unjoined"))["text"]
+
+
+async def test_many_wrong_codes_are_refused_and_change_the_code() -> None:
+    """The user is told of each, up to the budget."""
+    async with waiting() as (room, invitation):
+        async with open_page(invitation.link) as page:
+            for _ in range(5):
+                assert "not the code" in (await join(page, "x"))["text"]
+            assert "Too many" in (await join(page, invitation.code))["text"]
+        news = [await room.next() for _ in range(5)]
+        assert "there is a new code" in news[-1].news
+        assert news[-1].code != invitation.code
+
+
+@pytest.mark.parametrize(
+    "message", [{"type": "start", "direction": "down", "sessions": 1, "seconds": 5, "preset": "x"}]
+)
+async def test_a_page_of_an_app_starts_nothing(message: dict[str, Any]) -> None:
+    """Its connection is closed."""
+    async with waiting() as (room, invitation), open_page(invitation.link) as page:
+        await page.control.send_json(message)
+        with pytest.raises(ConnectionError):
+            await page.read_until("open")
+        with pytest.raises(PeerUnreachable):
+            room.room.find_page(LOCAL)
+
+
+async def test_sessions_and_direction_change_on_the_device_during_a_run() -> None:
+    """Data flows under each setting; what is not wanted any more is closed, and the run goes on."""
+    wanted = [
+        Settings(sessions=1),
+        Settings(sessions=3),
+        Settings(Direction.DUPLEX, 2),
+        Settings(Direction.IN, 1),
+        Settings(sessions=2),
+    ]
+    async with waiting() as (room, invitation), open_page(invitation.link) as page:
+        await join(page, invitation.code)
+        far_end = room.room.find_page(LOCAL).far_end
+        reading = asyncio.create_task(page.read_until("never"))
+        seen: dict[Settings, set[Direction]] = {}
+        changes: list[Settings] = []
+        async with open_page_run(Plan(wanted[0], duration_ns=None), far_end) as run:
+            steps = iter(wanted[1:])
+            async for event in run:
+                if isinstance(event, Changed):
+                    changes.append(event.settings)
+                elif isinstance(event, Sampled):
+                    flows = {flow for flow in Direction.DUPLEX.flows if event.sample.bytes_of(flow)}
+                    seen.setdefault(event.settings, set()).update(flows)
+                    if (
+                        seen[event.settings] >= set(event.settings.direction.flows)
+                        and event.settings == run.settings
+                    ):
+                        step = next(steps, None)
+                        run.stop() if step is None else run.change_settings(step)
+                elif isinstance(event, Ended):
+                    assert event.end.reason is Reason.STOPPED, event.end
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        assert changes == wanted[1:]
+        assert far_end.run is None
+
+
+async def test_a_device_that_goes_ends_the_run_and_one_that_sleeps_does_not_begin_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each with its reason."""
+    monkeypatch.setattr("linkgauge.engine.browser.page_run._OPEN_S", 0.3)
+    async with waiting() as (room, invitation), open_page(invitation.link) as page:
+        await join(page, invitation.code)
+        far_end = room.room.find_page(LOCAL).far_end
+        with pytest.raises(PeerUnreachable, match="did not open its connections"):
+            async with open_page_run(Plan(), far_end):
+                pass
+        monkeypatch.undo()
+        assert (await page.control.receive_json())["type"] == "open"  # of the test that did not begin
+        reading = asyncio.create_task(page.read_until("never"))
+        async with open_page_run(Plan(duration_ns=60 * SECOND_NS), far_end) as run:
+            async for event in run:
+                if isinstance(event, Sampled) and not reading.done():
+                    reading.cancel()
+                    await page.close()
+                elif isinstance(event, Ended):
+                    assert event.end.reason is Reason.PEER_LOST
+
+
+async def test_a_plan_that_no_page_carries_out_is_refused() -> None:
+    """Before anything is opened."""
+    async with waiting() as (room, invitation), open_page(invitation.link) as page:
+        await join(page, invitation.code)
+        with pytest.raises(PlanError, match="at most 8"):
+            async with open_page_run(Plan(Settings(sessions=9)), room.room.find_page(LOCAL).far_end):
+                pass
