@@ -19,12 +19,9 @@ test. Needs root, iproute2, ethtool and nftables, and a quiet machine.
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
-import tempfile
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,10 +30,9 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from case_runs import endpoint_at, finish, program, require_root, run_cases
 from end_to_end.chained_path import ChainedPath, LinkQueue
-from linkgauge.engine.host.cpu import read_core_times
 from linkgauge.engine.model.directions import Direction
-from stolen_time import MOST_STOLEN, stolen_share
 
 _DEADLINE_S: Final = 60.0
 _LEAST_RIGHT: Final = 0.95
@@ -119,10 +115,12 @@ def _is_at(queue: LinkQueue, node: int) -> bool:
     return node == (queue.link if queue.direction is Direction.OUT else queue.link + 1)
 
 
-def run_case(case: Case) -> str:
-    """Build a case's chain and test it; return what is wrong, or nothing. Raise AssertionError without a result."""
+def run_case(case: Case) -> tuple[bool, str]:
+    """Build a case's chain and test it; return whether it is right, and what is wrong.
+
+    Raise AssertionError without a result.
+    """
     path = ChainedPath(case.nodes, case.queues, icmp_limit_ms=_LINUX_LIMIT_MS if case.kind == "icmp limit" else 0)
-    endpoint: subprocess.Popen[str] | None = None
     try:
         if case.kind == "silent":
             path.silence(case.router)
@@ -130,31 +128,20 @@ def run_case(case: Case) -> str:
             path.slow_down(case.router)
         elif case.kind == "loss":
             path.lose(case.router, _LOST_PERCENT, case.queues[0].direction)
-        endpoint = _start([*path.far, *_program("endpoint", "--open")])
-        assert endpoint.stdout is not None
-        assert "listening" in endpoint.stdout.readline()
-        return _judge(case, _measure(case, path))
+        with endpoint_at(path.far):
+            wrong = _judge(case, _measure(case, path))
+            return not wrong, wrong
     finally:
-        if endpoint is not None:
-            endpoint.terminate()
-            endpoint.communicate(timeout=_DEADLINE_S)
         path.close()
-
-
-def _program(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "linkgauge", *arguments]
-
-
-def _start(command: list[str]) -> "subprocess.Popen[str]":
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    return subprocess.Popen(command, text=True, **pipes)
 
 
 def _measure(case: Case, path: ChainedPath) -> dict[str, Any]:
     """Return the path's member of the document; the trap of the load begins with it."""
     host = path.far_address(case.version)
     host = f"[{host}]" if case.version == 6 else host
-    process = _start([*path.near, *_program("path", host, "--open", "--json-stream")])
+    command = [*path.near, *program("path", host, "--open", "--json-stream")]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    process = subprocess.Popen(command, text=True, **pipes)
     timer = Timer(_DEADLINE_S, process.kill)
     timer.start()
     lines: list[str] = []
@@ -223,43 +210,16 @@ def _judge_way(case: Case, path: dict[str, Any], direction: Direction) -> str:
     return "" if is_right else f"{direction.value}: {shown}, it is before {true_hop} (rises {rises})"
 
 
-def _try(case: Case) -> str | None:
-    """Test a case; return what is wrong, nothing if it is right, None if the test is void."""
-    before = read_core_times()
-    try:
-        wrong = run_case(case)
-    except (AssertionError, subprocess.SubprocessError) as error:
-        wrong = f"not run: {error}"
-    if wrong and (stolen := stolen_share(before)) > MOST_STOLEN:
-        print(f"void: {case}: {stolen:.0%} of this machine's time was stolen", flush=True)
-        return None
-    print(f"{'RIGHT' if not wrong else 'WRONG'}: {case}{wrong and f': {wrong}'}", flush=True)
-    return wrong
-
-
 def main() -> None:
     """Run the cases, and exit with 1 if too few are right."""
-    if os.geteuid() != 0:
-        sys.exit("chains are made of network namespaces: run it as root")
+    require_root()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=42)
     parser.add_argument("--only", choices=KINDS, help="cases of this kind")
     options = parser.parse_args()
-    outcomes: dict[str, list[bool]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["LINKGAUGE_DATA_DIR"] = folder
-        for case in draw_cases((options.only,) if options.only else KINDS, options.runs, options.seed):
-            wrong = _try(case)
-            if wrong is not None:
-                outcomes[case.kind].append(not wrong)
-    for kind, rights in outcomes.items():
-        print(f"{kind:<18} {sum(rights):>3}/{len(rights)}")
-    every = [right for rights in outcomes.values() for right in rights]
-    print(f"{'all':<18} {sum(every):>3}/{len(every)}")
-    is_clean = bool(every) and sum(every) >= _LEAST_RIGHT * len(every)
-    print("CLEAN" if is_clean else "too few are right")
-    sys.exit(not is_clean)
+    cases = draw_cases((options.only,) if options.only else KINDS, options.runs, options.seed)
+    finish(run_cases(cases, lambda case: case.kind, run_case), _LEAST_RIGHT)
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ class _Track:
     def comes_back(self, line: _Line) -> bool:
         """Return whether arrivals that were below the line of a real bucket come back to it, and none exceed it.
 
-        A shaper in the sending host holds the sender up itself. If the host holds it up as well, it catches up then.
+        A shaper in the sending host holds up the sender itself. If the host does so as well, the sender catches up.
         """
         returns = above = 0
         if line.height_bytes < _STEADY_BUCKET_FRAMES * self._frame:
