@@ -184,12 +184,15 @@ def _judge(case: Case, path: dict[str, Any]) -> str:
 def _judge_loss(case: Case, path: dict[str, Any], direction: Direction) -> str:
     """Return what is wrong about the loss of a direction: it is behind the router that loses.
 
-    The other direction may have one, too: a bucket without a queue drops what TCP sends at once.
+    The other direction may have one, too: a bucket without a queue drops what TCP sends at once. Then hops between
+    both places do not tell, so that the right hop lies within what is named.
     """
-    loss = None if path[direction.value] is None else path[direction.value]["loss"]
+    ways = [path[each.value] for each in (direction, direction.opposite)]
+    loss, other = (None if way is None else way["loss"] for way in ways)
     after = case.router if direction is Direction.OUT else case.nodes - 1 - case.router
-    is_right = loss is not None and (loss["after_hop"], loss["before_hop"]) == (after, after + 1)
-    return "" if is_right else f"{direction.value}: loss {loss}, it is behind {after}"
+    is_within = loss is not None and loss["after_hop"] <= after < loss["before_hop"]
+    is_right = is_within and (loss["before_hop"] - loss["after_hop"] == 1 or other is not None)
+    return "" if is_right else f"{direction.value}: loss {loss}, it is behind {after}; other way {other}"
 
 
 def _judge_way(case: Case, path: dict[str, Any], direction: Direction) -> str:

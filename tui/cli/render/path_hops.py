@@ -118,7 +118,7 @@ def _way_sentences(way: Way) -> Iterator[str]:
         if way.loss.is_located:
             yield f"The loss is {_place_text(way, way.loss)}: {lost}."
         else:
-            yield f"{lost[0].upper()}{lost[1:]}; the routers answer too seldom to tell where."
+            yield f"{lost[0].upper()}{lost[1:]}; the hops do not tell where."
     for report in way.mtus:
         yield f"Behind {report.router}, {_WAYS[way.direction]}, the MTU is {report.mtu_bytes} bytes."
     if slow := [str(hop.ttl) for hop in way.hops if hop.answers == "slow"]:
