@@ -190,8 +190,8 @@ def _judge_loss(case: Case, path: dict[str, Any], direction: Direction) -> str:
     ways = [path[each.value] for each in (direction, direction.opposite)]
     loss, other = (None if way is None else way["loss"] for way in ways)
     after = case.router if direction is Direction.OUT else case.nodes - 1 - case.router
-    is_within = loss is not None and loss["after_hop"] <= after < loss["before_hop"]
-    is_right = is_within and (loss["before_hop"] - loss["after_hop"] == 1 or other is not None)
+    first, last = (0, 0) if loss is None else (loss["after_hop"], loss["before_hop"])
+    is_right = first <= after < last and (last - first == 1 or other is not None)
     return "" if is_right else f"{direction.value}: loss {loss}, it is behind {after}; other way {other}"
 
 

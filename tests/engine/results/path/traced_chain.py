@@ -19,8 +19,8 @@ class Chain:
     """Routers between two hosts, and what is wrong with some of them.
 
     A queue at link `i` is between the nodes `i` and `i + 1`; node 0 is the near host. `full` has the phases that
-    fill the queue of a direction. Faults are of routers, by their node. A lossy link loses a quarter of a direction,
-    and `lossy_back_link` of the other one.
+    fill the queue of a direction. Faults are of routers, by their node. A lossy link loses a quarter of a
+    direction, and `lossy_back_link` of the other one.
     """
 
     routers: int = 3
