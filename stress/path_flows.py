@@ -88,7 +88,7 @@ def draw_cases(kinds: tuple[str, ...], runs: int, seed: int) -> Iterator[Case]:
 
 
 def run_case(case: Case) -> tuple[bool, str]:
-    """Build a case's path and test it; return whether it is right, and what is wrong.
+    """Build a case's path and test it; return whether it is right, and what is wrong or else the share it names.
 
     Raise AssertionError without a result.
     """
@@ -108,7 +108,7 @@ def run_case(case: Case) -> tuple[bool, str]:
             document = _measure(path, case)
         truth = {each.value: path.ports_on(case.bad, each) for each in Direction.DUPLEX.flows}
         wrong = "; ".join(_judge(case, document, truth))
-        return not wrong, wrong
+        return not wrong, wrong or _said(document)
     finally:
         stop.set()
         path.close()
@@ -168,6 +168,19 @@ def _judge(case: Case, document: dict[str, Any], truth: dict[str, set[int]]) -> 
         document["out"]["balances_packets"] and document["in"]["balances_packets"]
     ):
         yield "balancing by packets is not said"
+
+
+def _said(document: dict[str, Any]) -> str:
+    """Return the shares that are named, as a number of members or as an interval."""
+    shares = [
+        f"1 of {found[f'{kind}_members']}" if found[f"{kind}_members"] else f"{low:.0%} to {high:.0%}"
+        for kind, found in (
+            ("silent", document),
+            *((kind, document[name]) for name in ("out", "in") for kind in ("lossy", "slow")),
+        )
+        if (low := found[f"{kind}_share_low"]) is not None and (high := found[f"{kind}_share_high"]) is not None
+    ]
+    return ", ".join(shares)
 
 
 def _judge_bad(case: Case, name: str, found: dict[str, Any], truth: set[int]) -> Iterator[str]:
