@@ -140,7 +140,11 @@ def _measure(path: ParallelPath, case: Case) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, check=False)
     if done.returncode not in {0, 1} or not done.stdout:
         raise AssertionError(f"exit status {done.returncode}: {done.stderr[-300:]}")
-    document = json.loads(done.stdout)
+    try:
+        document = json.loads(done.stdout)
+    except ValueError as error:
+        text = f"exit status {done.returncode}, {len(done.stdout)} characters, {error}: {done.stderr[-300:]}"
+        raise AssertionError(text) from error
     if (done.returncode == 1) is not document["has_bad_member"]:
         raise AssertionError(f"exit status {done.returncode}, but {document['has_bad_member']}")
     return document
