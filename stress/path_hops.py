@@ -8,7 +8,7 @@ to no queue. Some cases have a trap as well: routers that answer once a second a
 router, a router whose own ICMP is late (from the beginning, or from the start of the load), a queue in each
 direction, a direction that loses packets, or no queue at all. A test is right if each direction has exactly the
 queue that is there: before the right hop, with none but silent or slow hops in between. The trap must be seen, too.
-A test is void if the hypervisor took more than 5 % of the machine's time.
+A test is void if the hypervisor took more than 5 % of the machine's time. `--maker` builds chains in other ways.
 
 Prints each test, then right and total for each kind of case, and CLEAN if at least 95 % are right. Half a minute a
 test. Needs root, iproute2, ethtool and nftables, and a quiet machine.
@@ -26,12 +26,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Timer
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from case_runs import endpoint_at, finish, program, require_root, run_cases
-from end_to_end.chained_path import ChainedPath, LinkQueue
+from end_to_end.chained_path import ChainedPath, LinkQueue, Maker
 from linkgauge.engine.model.directions import Direction
 
 _DEADLINE_S: Final = 60.0
@@ -41,6 +41,7 @@ _LOST_PERCENT: Final = 15
 _HOST_MBIT_S: Final = 10  # TCP keeps little of its own data in the queue of its host (tcp_limit_output_bytes)
 _LINUX_LIMIT_MS: Final = 1_000
 _TRAPS: Final = {"icmp limit": "limited", "silent": "silent", "slow": "slow", "slow under load": "slow"}
+_KINDS_OF_IPV6: Final = ("one queue", "icmp limit", "silent", "two queues", "loss", "healthy")
 KINDS: Final = ("one queue", "icmp limit", "silent", "slow", "slow under load", "two queues", "loss", "healthy")
 
 
@@ -53,6 +54,7 @@ class Case:
     queues: tuple[LinkQueue, ...]
     router: int
     version: int = 4
+    maker: Maker = "tbf"
 
     def __str__(self) -> str:
         queues = "; ".join(str(queue) for queue in self.queues if queue.hold_ms > _NO_QUEUE_MS) or "no queue"
@@ -62,7 +64,7 @@ class Case:
             if self.kind == "loss"
             else trap
         )
-        return f"{self.kind}: {self.nodes} nodes, {queues}{trap}, IPv{self.version}"
+        return f"{self.kind}: {self.nodes} nodes, {queues}{trap}, IPv{self.version}, {self.maker}"
 
     def true_hop(self, direction: Direction) -> int | None:
         """Return the hop before which a direction's queue is, counted from its sender; None without a queue."""
@@ -120,7 +122,8 @@ def run_case(case: Case) -> tuple[bool, str]:
 
     Raise AssertionError without a result.
     """
-    path = ChainedPath(case.nodes, case.queues, icmp_limit_ms=_LINUX_LIMIT_MS if case.kind == "icmp limit" else 0)
+    limit_ms = _LINUX_LIMIT_MS if case.kind == "icmp limit" else 0
+    path = ChainedPath(case.nodes, case.queues, icmp_limit_ms=limit_ms, maker=case.maker)
     try:
         if case.kind == "silent":
             path.silence(case.router)
@@ -220,8 +223,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=42)
     parser.add_argument("--only", choices=KINDS, help="cases of this kind")
+    parser.add_argument("--maker", choices=get_args(Maker), default="tbf", help="how chains are made")
+    parser.add_argument("--ipv6", action="store_true", help="over IPv6 alone, without the slow routers")
     options = parser.parse_args()
-    cases = draw_cases((options.only,) if options.only else KINDS, options.runs, options.seed)
+    kinds = (options.only,) if options.only else _KINDS_OF_IPV6 if options.ipv6 else KINDS
+    cases = (
+        replace(case, maker=options.maker, version=6 if options.ipv6 else case.version)
+        for case in draw_cases(kinds, options.runs, options.seed)
+    )
     finish(run_cases(cases, lambda case: case.kind, run_case), _LEAST_RIGHT)
 
 
