@@ -18,7 +18,7 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 def _stat(pid: int) -> list[str]:
     """Return the fields of /proc/PID/stat from the third on (proc(5)); none if the process is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:
         return []
 

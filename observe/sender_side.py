@@ -73,9 +73,12 @@ def lacks_data(view: FlowView) -> bool:
     """Return whether the sending program gives TCP less than it could send.
 
     A program that writes little and often always has something in flight on a long path, so that TCP is busy all
-    the time. The kernel notes then that it lacked data, unless packets still wait in this host.
+    the time. The kernel notes then that it lacked data, unless packets still wait in this host. But data that waits
+    for the peer's window most of the time is not lacking, though a small buffer runs empty for moments.
     """
     flow, budget, holds = view.flow, view.budget, view.flow.holds
+    if (flow.rwnd_limited or 0.0) >= _EMPTY:
+        return False
     if holds is not None and holds.empty >= _EMPTY:
         return True
     buffered = max(flow.sndbuf_limited or 0.0, 0.0 if holds is None else holds.buffer)

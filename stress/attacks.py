@@ -195,7 +195,9 @@ async def _attacker(
 
 def _cpu_s(pid: int) -> float:
     """Return the CPU time of a process so far, without that of its workers."""
-    user, system = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[11:13]
+    user, system = (
+        Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[11:13]
+    )
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 

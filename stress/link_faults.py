@@ -240,7 +240,9 @@ async def _pause(pids: list[int], seconds: float) -> None:
 
 def _lives(pid: int) -> bool:
     try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+        state = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[0]
+        )
     except OSError:
         return False
     return state != "Z"

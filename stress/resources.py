@@ -44,7 +44,7 @@ def resources_of(pid: int) -> Resources:
             names.append(str(descriptor.readlink()))
         except OSError:  # closed meanwhile
             continue
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
     return Resources(
         descriptors=len(names),
         shared_blocks=sum("memfd:" in name for name in names),

@@ -75,7 +75,7 @@ def machine_state(port: int, roots: Iterable[int]) -> dict[str, Any]:
 def _doing(pid: int) -> str:
     folder = Path(f"/proc/{pid}")
     try:
-        fields = (folder / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        fields = (folder / "stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
         command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
         waited_ns = (folder / "schedstat").read_text(encoding="ascii").split()[1]
         count = len(list((folder / "fd").iterdir()))

@@ -204,12 +204,17 @@ def _is_one_more_case(item: pytest.Item) -> bool:
     """Return whether a test is a further case of one that is run anyway.
 
     It has a larger screen, or asyncio's own event loop where uvloop has its turn as well, or a mark that says so.
+    So is what needs the files of a release: the release check builds them as well, which takes 20 s of CPU.
     """
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    if parameters.get("size") in LARGER or item.get_closest_marker("every") is not None:
+    if parameters.get("size") in LARGER or item.get_closest_marker("every") is not None or _needs_release(item):
         return True
     is_other_loop = parameters.get("_asyncio_loop_factory") is _LOOPS["asyncio"]
     return is_other_loop and TUI not in item.path.parents and item.get_closest_marker("loop") is None
+
+
+def _needs_release(item: pytest.Item) -> bool:
+    return "dist" in getattr(item, "fixturenames", ())
 
 
 def _commit() -> str:
@@ -231,7 +236,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not _is_one_more_case(item):
             return False
         mark = item.get_closest_marker("every")
-        name = item.nodeid if mark is None else str(mark.kwargs.get("group", item.nodeid))
+        name = "release" if _needs_release(item) else item.nodeid
+        name = name if mark is None else str(mark.kwargs.get("group", name))
         return has_none or zlib.crc32(name.encode(), seed) % share != 0
 
     left_out = [item for item in items if is_left_out(item)]

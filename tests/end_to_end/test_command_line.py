@@ -407,7 +407,9 @@ def test_on_a_terminal_a_live_line_shows_progress_and_is_gone_at_the_end(linkgau
     assert "saved as run" in text.splitlines()[-1]
 
 
-@pytest.mark.parametrize("workload", ["rr", "crr", pytest.param("fetch", marks=pytest.mark.every)])
+@pytest.mark.parametrize(
+    "workload", ["rr", *(pytest.param(other, marks=pytest.mark.every) for other in ("crr", "fetch"))]
+)
 def test_transactions_are_reported_in_json_csv_and_words(
     linkgauge: Any, far_end: str, tmp_path: Path, workload: str
 ) -> None:
@@ -455,7 +457,11 @@ def test_a_burst_of_a_stream_is_refused(linkgauge: Any, far_end: str) -> None:
             ("-R", "-i", "0.1", "-n", "2M"),
             ("--direction", "in", "--interval", "0.1", "--bytes", "2M", "--seconds", "none"),
         ),
-        (("--bidir", "-n", "4M"), ("--direction", "duplex", "--bytes", "4M", "--seconds", "none")),
+        pytest.param(
+            ("--bidir", "-n", "4M"),
+            ("--direction", "duplex", "--bytes", "4M", "--seconds", "none"),
+            marks=pytest.mark.every,
+        ),
     ],
 )
 def test_the_spellings_of_iperf3_are_those_of_linkgauge(

@@ -25,7 +25,7 @@ def every(*values: object) -> Any:
         ("sendfile", (), "local"),
         every("sendfile", ("--bytes", "1M"), "local"),
         every("sendfile", ("--workload", "fetch"), "remote"),
-        ("discard", (), "remote"),
+        every("discard", (), "remote"),
         every("discard", ("--workload", "fetch"), "local"),
     ],
 )

@@ -13,7 +13,6 @@ from linkgauge.engine.model.directions import Direction
 from .conftest import CommandLine
 from .parallel_path import ParallelPath
 
-pytestmark = pytest.mark.alone
 OPTIONS = ("--open", "--flows", "64", "--datagrams", "100", "--json")
 
 
@@ -39,6 +38,7 @@ def serve(linkgauge: CommandLine, path: ParallelPath) -> None:
     assert "listening" in endpoint.stdout.readline()
 
 
+@pytest.mark.alone
 def test_a_lossy_link_is_named_by_its_ports_and_by_the_hop(
     linkgauge: CommandLine, build: Callable[..., ParallelPath], tmp_path: Path
 ) -> None:
@@ -66,6 +66,7 @@ def test_a_lossy_link_is_named_by_its_ports_and_by_the_hop(
     assert {int(row["port"]) for row in listed if row["class"] == "lossy"} == named
 
 
+@pytest.mark.alone
 @pytest.mark.every
 def test_a_link_that_carries_nothing_and_a_slow_one_are_told(
     linkgauge: CommandLine, build: Callable[..., ParallelPath]

@@ -9,6 +9,7 @@ from linkgauge.engine.model.errors import LabUnavailable
 from .mesh_cases import FULL_BIT_S, Fault, draw_case, run_case
 
 
+@pytest.mark.every
 @pytest.mark.alone
 @pytest.mark.timeout(240)
 def test_a_host_whose_link_is_half_as_fast_is_named_and_nothing_else() -> None:

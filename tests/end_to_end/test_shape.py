@@ -15,7 +15,6 @@ from .queued_path import QueuedPath
 from .routed_path import FAR_HOST
 
 MBIT_S, BURST_BYTES, QUEUE_BYTES = 20, 60_000, 125_000
-pytestmark = pytest.mark.alone
 
 
 @pytest.fixture
@@ -48,6 +47,7 @@ def serve(linkgauge: CommandLine, path: QueuedPath) -> None:
     assert "listening" in endpoint.stdout.readline()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "build", [pytest.param(police_at, id="policer"), pytest.param(shape_at, id="shaper", marks=pytest.mark.every)]
 )
@@ -76,6 +76,7 @@ def test_the_bucket_of_a_router_is_measured(
     assert (row["direction"], row["limit"]) == ("in", found["limit"])
 
 
+@pytest.mark.alone
 @pytest.mark.every
 def test_a_confirmation_has_the_numbers_of_a_policer(linkgauge: CommandLine, path: QueuedPath) -> None:
     """`check --confirm` sends bursts once its first finding is a policer, and adds what they show."""

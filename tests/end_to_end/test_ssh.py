@@ -68,7 +68,7 @@ def test_an_installed_linkgauge_is_used(linkgauge: Any, sshd: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "act", ["kill the near end", pytest.param("kill ssh", marks=pytest.mark.every), "stop ssh"]
+    "act", ["kill the near end", *(pytest.param(act, marks=pytest.mark.every) for act in ("kill ssh", "stop ssh"))]
 )
 def test_the_far_end_goes_with_its_near_end_however_that_goes(linkgauge: Any, sshd: Any, act: str) -> None:
     """In the middle of a run: nothing can be said any more, and the far end goes all the same.
@@ -136,7 +136,7 @@ def test_a_missing_ssh_command_is_reported(linkgauge: Any) -> None:
     assert_not_run(linkgauge("run", "ssh://db-02"), "no-such-ssh", "cannot be run")
 
 
-@pytest.mark.parametrize("found", ["an old one", "none"])
+@pytest.mark.parametrize("found", ["an old one", pytest.param("none", marks=pytest.mark.every)])
 def test_a_host_without_a_suitable_python_gets_the_required_version(linkgauge: Any, sshd: Any, found: str) -> None:
     """The version that is there is named."""
     if found == "none":

@@ -166,7 +166,10 @@ def wait_for_runs(linkgauge: CommandLine, process: subprocess.Popen[str], count:
     [
         pytest.param(1, ("run", "loopback", *SHORT, "--json-stream"), marks=pytest.mark.every),
         (1, ("-v", "check", "10mb-fd", "loopback", *SHORT, "--json")),
-        (2, ("sweep", "loopback", "--sessions", "1,2", "--seconds", "0.6", "--json-stream")),
+        pytest.param(
+            *(2, ("sweep", "loopback", "--sessions", "1,2", "--seconds", "0.6", "--json-stream")),
+            marks=pytest.mark.every,
+        ),
     ],
 )
 def test_a_test_whose_output_nobody_reads_runs_on_and_its_results_wait(

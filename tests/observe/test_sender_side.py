@@ -35,10 +35,11 @@ def test_a_program_that_writes_little_and_often_is_no_slow_path() -> None:
     [
         {"sndbuf_limited": 0.9, "holds": HoldShares(12, buffer=0.9, empty=0.1), "send_buffer_bytes": 65_536},
         {"sndbuf_limited": 0.5, "holds": HoldShares(12, buffer=0.3, pace=0.3, empty=0.4)},
+        {"rwnd_limited": 0.91, "sndbuf_limited": 0.07, "holds": HoldShares(12, window=0.4, empty=0.6)},
     ],
 )
-def test_a_small_send_buffer_has_nothing_unsent_either(figures: dict[str, Any]) -> None:
-    """The kernel notes a lack of data then, too, but the buffer is the limit."""
+def test_a_small_buffer_or_window_has_nothing_unsent_either(figures: dict[str, Any]) -> None:
+    """The kernel notes a lack of data then, too, but the buffer, or the peer's window, is the limit."""
     assert not lacks_data(flow_views(observed(app_limited=0.9, **figures))[0])
 
 

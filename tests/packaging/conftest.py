@@ -84,7 +84,7 @@ class Remote:
                     address = f"{listening['host']}:{listening['port']}"
                 for options in runs:
                     run = subprocess.run(
-                        [*MODULE, "run", address, *options, "--seconds", "0.5", "--json"],
+                        [*MODULE, "run", address, *options, "--seconds", "0.5", "--warmup", "0", "--json"],
                         cwd=self.home, env=environment, capture_output=True, text=True, check=False,
                         timeout=DEADLINE_S,
                     )  # fmt: skip

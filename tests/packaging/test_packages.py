@@ -74,7 +74,8 @@ def test_the_sdist_has_what_packagers_need(sdist: Path) -> None:
     assert not [name for name in names if "__pycache__" in name]
 
 
-@pytest.mark.parametrize("package", ["wheel", pytest.param("sdist", marks=pytest.mark.every)])
+@pytest.mark.every(group="release")
+@pytest.mark.parametrize("package", ["wheel", "sdist"])
 def test_an_installed_package_measures(request: pytest.FixtureRequest, tmp_path: Path, package: str) -> None:
     """The command is there; an endpoint and a check of it work, each in a process of its own."""
     if package == "wheel":

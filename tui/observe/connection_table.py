@@ -21,6 +21,7 @@ from ..kit.drawing.styles import DIRECTION_STYLES, GOOD, MUTED, SHORT
 from ..kit.widgets.scroll_views import CursorList
 from ..words import numbers
 from .connection_words import STATUS_MARKS, local_text, long_reason, peer_text, process_text, short_reason
+from .observe_lines import SAVING
 from .observed_rows import Order
 
 _GAP: Final = 2
@@ -72,9 +73,10 @@ def _size(name: str) -> Callable[[ObservedConnection], tuple[str, str]]:
     return lambda row: (numbers.size(None if row.out.sample is None else getattr(row.out.sample, name)), "")
 
 
+_STATUS: Final = _Column("", 2, lambda row: (STATUS_MARKS[row.status], f"bold {_STYLES.get(row.status, MUTED)}"))
 _WHY: Final = _Column("why", _LEAST_WHY, lambda row: (short_reason(row), _STYLES.get(row.status, "")))
 _COLUMNS: Final = (
-    _Column("", 2, lambda row: (STATUS_MARKS[row.status], f"bold {_STYLES.get(row.status, MUTED)}")),
+    _STATUS,
     _Column("Mb/s", 9, _rate, is_right=True),
     _Column("", 2, lambda row: (numbers.arrow(row.direction), DIRECTION_STYLES[row.direction])),
     _Column("process", 15, lambda row: (process_text(row), "" if row.owner else MUTED), gives_way=11, most=24),
@@ -107,14 +109,21 @@ class ConnectionTable(CursorList):
     def __init__(self) -> None:
         super().__init__(header_rows=1)
         self._rows: Sequence[ObservedConnection] = ()
+        self._saved: frozenset[ConnectionKey] = frozenset()
         self._order = Order()
         self._empty = ""
         self._is_moved = False
 
-    def show_rows(self, rows: Sequence[ObservedConnection], order: Order, empty: str) -> None:
-        """Show connections in this order; without any, a sentence."""
+    def show_rows(
+        self,
+        rows: Sequence[ObservedConnection],
+        order: Order,
+        empty: str,
+        saved: frozenset[ConnectionKey] = frozenset(),
+    ) -> None:
+        """Show connections in this order, with a mark at those that are being saved; without any, a sentence."""
         key, at = self.key_at_cursor if self._is_moved else None, self.highlighted
-        self._rows, self._order, self._empty = rows, order, empty
+        self._rows, self._order, self._empty, self._saved = rows, order, empty, saved
         places = (number for number, row in enumerate(rows) if row.key == key)
         self.set_rows(len(rows), next(places, at))
 
@@ -150,6 +159,8 @@ class ConnectionTable(CursorList):
             if column is _WHY:
                 text = cut_words(long_reason(row) if room >= _SENTENCE else text, room)
             parts.append((_fit(text, column, room), MUTED if has_ended else style))
+            if column is _STATUS and row.key in self._saved:
+                parts[-1:] = [(text, parts[-1][1]), SAVING]
         return Content.assemble(*parts)
 
     def render_line(self, y: int) -> Strip:

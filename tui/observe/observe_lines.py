@@ -27,6 +27,7 @@ _PRODUCT: Final = Content.styled("linkgauge  ", KEY)
 _NOTE_GAP: Final = "   "
 _LEAST_NOTE: Final = 24
 _KIND: Final = Content.styled("observe  ", "bold")
+SAVING: Final = ("●", "bold $text-error")  # of what goes to the run log
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class TableState:
 
 def saving_mark(text: str) -> Content:
     """Return the mark of what goes to the run log."""
-    return Content.assemble(("● ", "bold $text-error"), (text, "bold"))
+    return Content.assemble(SAVING, (f" {text}", "bold"))
 
 
 def head_line(observation: Observation | None, state: TableState, width: int) -> Content:

@@ -190,7 +190,8 @@ class ObserveScreen(ProgressScreen):
         self.query_one("#head", Static).update(head_line(self._observation, state, width), layout=False)
         self.query_one("#now", Static).update(state_line(self._observation, state, width), layout=False)
         empty = empty_text(self._observation, target=self._target, filter_text=rows.filter_text, total=rows.total)
-        self.query_one(ConnectionTable).show_rows(rows.rows, rows.order, "" if self._problem else empty)
+        table = self.query_one(ConnectionTable)
+        table.show_rows(rows.rows, rows.order, "" if self._problem else empty, self._records.saved_keys)
         self._show_detail()
 
     def _show_detail(self) -> None:

@@ -388,7 +388,7 @@ async def test_a_connection_that_the_relay_cuts_ends_the_run_at_both_ends_at_onc
             assert "INTERRUPTED: the connection to the client was lost" in await it.log_of("INTERRUPTED")
 
 
-@pytest.mark.parametrize("kind", ["Stop", "Finish"])
+@pytest.mark.parametrize("kind", ["Finish", pytest.param("Stop", marks=pytest.mark.every)])
 async def test_a_run_whose_end_the_relay_rewrites_has_failed(kind: str) -> None:
     """Also at the end that had stopped it: the last samples may not be the other end's."""
     async with world() as it:

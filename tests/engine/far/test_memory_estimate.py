@@ -268,7 +268,7 @@ async def test_a_run_has_no_more_memory_than_was_estimated(
         Settings(direction, 2),
         workload,
         duration_ns=20 * SECOND_NS,
-        interval_ns=SECOND_NS // 10,
+        interval_ns=SECOND_NS // 20,
         block_bytes=MAX_BLOCK_BYTES,
         mode=mode if workload.is_bulk else None,
         workers=2,

@@ -434,7 +434,7 @@ async def why_it_failed(far: Far, plan: Plan) -> str:
 )
 @pytest.mark.parametrize(
     ("most_tasks", "sessions"),
-    [(2, 1), (3, 1), pytest.param(1, 1, marks=pytest.mark.every), pytest.param(3, 2, marks=pytest.mark.every)],
+    [(3, 1), *(pytest.param(*each, marks=pytest.mark.every) for each in ((1, 1), (2, 1), (3, 2)))],
 )
 async def test_a_host_without_processes_ends_the_run_with_the_reason(most_tasks: int, sessions: int) -> None:
     """The fork server, a worker, its thread or a second worker finds none (RLIMIT_NPROC); later it serves again."""

@@ -109,10 +109,10 @@ def of_another_user(folder: Path, tasks: int, *arguments: str) -> tuple[list[str
 @pytest.mark.parametrize(
     ("tasks", "name"),
     [
-        *((2, "check"), (9, "mesh"), (1, "watch")),
+        (2, "check"),
         *(pytest.param(tasks, "check", marks=pytest.mark.every) for tasks in (1, 4, 6, 7, 9, 10)),
-        *(pytest.param(tasks, "mesh", marks=pytest.mark.every) for tasks in (1, 2, 4, 6, 14, 18, 20)),
-        *(pytest.param(tasks, "watch", marks=pytest.mark.every) for tasks in (2, 3)),
+        *(pytest.param(tasks, "mesh", marks=pytest.mark.every) for tasks in (1, 2, 4, 6, 9, 14, 18, 20)),
+        *(pytest.param(tasks, "watch", marks=pytest.mark.every) for tasks in (1, 2, 3)),
         pytest.param(1, "ssh", marks=pytest.mark.every),
         *(pytest.param(tasks, "app", marks=pytest.mark.every) for tasks in (1, 2)),
         pytest.param(1, "endpoint", marks=pytest.mark.every),

@@ -124,7 +124,7 @@ async def test_a_run_of_a_number_of_bytes_carries_just_these(
         assert sum(sent) <= measured.bytes + sessions * unit
 
 
-@pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
+@pytest.mark.parametrize("direction", [Direction.OUT, pytest.param(Direction.IN, marks=pytest.mark.every)])
 async def test_a_change_of_sessions_and_window_neither_stops_short_nor_hangs(
     far_end: Peer, record: Recorder, direction: Direction
 ) -> None:

@@ -51,7 +51,7 @@ async def test_each_connection_has_the_options_of_the_plan(far_end: Peer, record
     assert {e.facts.congestion for e in recorded.events if isinstance(e, Opened)} == {"reno"}
 
 
-@pytest.mark.parametrize("is_alone", [False, True])
+@pytest.mark.parametrize("is_alone", [False, pytest.param(True, marks=pytest.mark.every)])
 async def test_five_thousand_connections_leave_no_descriptor_and_equal_counts(is_alone: bool) -> None:
     """Both ends close the connection of each transaction, and both count the same."""
     with CrrPair() as pair:

@@ -49,7 +49,9 @@ async def test_requests_of_any_size_are_answered_in_any_number(
     assert total.transactions
 
 
-@pytest.mark.parametrize("mode", [mode for mode in Mode if not mode.is_for_datagrams])
+@pytest.mark.parametrize(
+    "mode", [Mode.SENDFILE, *(pytest.param(mode, marks=pytest.mark.every) for mode in (Mode.COPY, Mode.DISCARD))]
+)
 async def test_a_fetch_moves_payload_in_each_mode(far_end: Peer, record: Recorder, mode: Mode) -> None:
     """Copy, sendfile and discard carry the same answers."""
     recorded = await record(plan_of(Workload.FETCH, mode=mode, block_bytes=100_000), far_end)

@@ -94,12 +94,12 @@ async def test_pairs_are_added_and_removed_during_a_run(
 
     def act(run: Run, event: Event) -> None:
         if isinstance(event, Sampled) and event.sample.end is End.FAR:
-            if event.sample.index >= 7:
+            if event.sample.index >= 5:
                 run.change_settings(Settings(Direction.IN, 2, 65_536))
-            elif event.sample.index >= 3:
+            elif event.sample.index >= 2:
                 run.change_settings(Settings(Direction.DUPLEX, 4))
 
-    plan = plan_of(workload, seconds=1.4, warmup_ns=SECOND_NS // 10, rate_bit_s=None)
+    plan = plan_of(workload, seconds=1.0, warmup_ns=SECOND_NS // 10, rate_bit_s=None)
     recorded = await record(plan, far_end, act)
     assert recorded.end.reason is Reason.COMPLETED
     last = [e.sample for e in recorded.samples if e.sample.end is End.FAR][-1]

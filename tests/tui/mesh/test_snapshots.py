@@ -49,7 +49,7 @@ def test_a_mesh_in_progress(snap_compare: Any, world: Any, count: int) -> None:
 
 @pytest.mark.parametrize(
     ("size", "count"),
-    [((80, 24), 12), ((80, 24), 64), ((120, 40), 64)],
+    [((80, 24), 12), pytest.param((80, 24), 64, marks=pytest.mark.every), ((120, 40), 64)],
     ids=["80x24-12", "80x24-64", "120x40-64"],
 )
 def test_a_stored_mesh(snap_compare: Any, world: Any, count: int, size: tuple[int, int]) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import socket
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import asynccontextmanager
@@ -87,6 +88,7 @@ async def test_the_connection_at_the_cursor_is_saved_from_a_key_to_the_next(tmp_
             await shows(pilot, "1 shown")
             await pilot.press("w")
             await shows(pilot, "● saving 1")
+            assert len(re.findall(r"\S● ", screen_text(app))) == 1, "the mark of the row"
             source.put(watched.look())
             await until(pilot, lambda: len(log.find_runs(RunQuery())) == 1)
             await pilot.press("enter")

@@ -97,7 +97,7 @@ async def test_a_block_that_is_left_early_ends_the_run_in_order(tmp_path: Path) 
     assert row.document == session.outcome.document
 
 
-@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize("stopped", [False, pytest.param(True, marks=pytest.mark.every)])
 async def test_an_abandoned_run_is_closed_in_the_log_with_what_was_measured(tmp_path: Path, stopped: bool) -> None:
     """An exception in the block does not wait for the far end; a stop that was given before stands."""
 

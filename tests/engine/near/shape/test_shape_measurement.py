@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("fork_server")
 QUICK = ShapeRequest(direction=Direction.OUT, bursts=3, datagram_bytes=1_400)
 
 
+@pytest.mark.every
 @pytest.mark.alone
 async def test_loopback_is_not_policed_and_leaves_nothing_behind() -> None:
     """Both directions have a result; the endpoint has no client and no rejected datagram afterwards."""

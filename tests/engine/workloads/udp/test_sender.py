@@ -156,7 +156,7 @@ async def test_what_is_not_sent_while_no_feedback_comes_is_not_skipped(monkeypat
     pair.close()
 
 
-@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+@pytest.mark.parametrize("family", [socket.AF_INET, pytest.param(socket.AF_INET6, marks=pytest.mark.every)])
 @pytest.mark.parametrize("mode", [Mode.RATE, Mode.QUALITY])
 async def test_a_sender_without_a_rate_loses_nothing_in_its_receiver(
     mode: Mode, family: socket.AddressFamily

@@ -8,6 +8,9 @@ from linkgauge.tui.kit.widgets.key_footer import KeyFooter
 
 from ...gauges.instrument_bench import Bench, lines_of
 
+_MAIN = {ScreenKind.COCKPIT, ScreenKind.HISTORY}
+SCREENS = [pytest.param(each, marks=[] if each in _MAIN else pytest.mark.every) for each in ScreenKind]
+
 
 async def footer_text(screen: ScreenKind, width: int) -> str:
     """Return the footer of a kind of screen in a terminal of a width."""
@@ -17,7 +20,7 @@ async def footer_text(screen: ScreenKind, width: int) -> str:
         return lines_of(app)[0]
 
 
-@pytest.mark.parametrize("screen", ScreenKind)
+@pytest.mark.parametrize("screen", SCREENS)
 async def test_a_wider_footer_has_more_keys_and_none_is_cut(screen: ScreenKind) -> None:
     """Every entry of a narrow footer is in a wider one; help and the way out are in each."""
     whole = {entry for entry in (await footer_text(screen, 400)).split("  ") if entry}
@@ -40,7 +43,7 @@ async def test_keys_of_one_label_share_an_entry() -> None:
     assert "[] window" in text
 
 
-@pytest.mark.parametrize("screen", ScreenKind)
+@pytest.mark.parametrize("screen", SCREENS)
 async def test_what_a_screen_has_no_room_for_gives_way_to_the_other_keys(screen: ScreenKind) -> None:
     """In each width such an entry is there only if every entry of the footer is."""
     wanted = {each.label for each in actions_of(screen) if each.in_footer and screen not in each.footer_hidden_on}
