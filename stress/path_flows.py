@@ -100,10 +100,11 @@ def run_case(case: Case) -> tuple[bool, str]:
         delay_ms=case.delay_ms,
     )
     stop = threading.Event()
+    losing: threading.Thread | None = None
     try:
         for direction in Direction.DUPLEX.flows:
             path.watch(case.bad, direction)
-        _break(case, path, stop)
+        losing = _break(case, path, stop)
         with endpoint_at(path.far):
             document = _measure(path, case)
         truth = {each.value: path.ports_on(case.bad, each) for each in Direction.DUPLEX.flows}
@@ -111,10 +112,13 @@ def run_case(case: Case) -> tuple[bool, str]:
         return not wrong, wrong or _said(document)
     finally:
         stop.set()
+        if losing is not None:
+            losing.join()
         path.close()
 
 
-def _break(case: Case, path: ParallelPath, stop: threading.Event) -> None:
+def _break(case: Case, path: ParallelPath, stop: threading.Event) -> threading.Thread | None:
+    """Break what the case wants; return the thread that goes on with it until it is stopped."""
     if case.kind in {"loss", "other hash", "IPv6"}:
         path.lose(case.bad, case.percent, case.direction)
     elif case.kind == "dead":
@@ -125,7 +129,10 @@ def _break(case: Case, path: ParallelPath, stop: threading.Event) -> None:
     elif case.kind == "all alike":
         path.lose_everywhere(case.percent, case.direction)
     elif case.kind == "moments":
-        threading.Thread(target=_lose_at_moments, args=(case, path, stop), daemon=True).start()
+        losing = threading.Thread(target=_lose_at_moments, args=(case, path, stop), daemon=True)
+        losing.start()
+        return losing
+    return None
 
 
 def _lose_at_moments(case: Case, path: ParallelPath, stop: threading.Event) -> None:
