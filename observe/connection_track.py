@@ -38,7 +38,7 @@ _NOT_OF: Final = {
 class FlowTrack:
     """One direction of a connection: its payload, the rates of its intervals, and its samples.
 
-    `interval_samples` are those of the last interval that has ended.
+    `interval_samples` are the samples of the last interval that has ended.
     """
 
     direction: Direction

@@ -1,6 +1,6 @@
 """The result for a connection of another program: its status, the reason in a sentence, and findings.
 
-Pure. The findings of a sender are those of a run (sender_side.py). A receiver has its own (receiver_side.py). The
+Pure. A sender has the findings of a run (sender_side.py). A receiver has its own (receiver_side.py). The
 status needs more than the evidence has: whether anything moves, the program's CPU load, and the traffic of the
 interface.
 """
@@ -43,8 +43,8 @@ class Circumstances:
 
     `stalled` bytes wait in the socket, and none moved for some time. With `is_idle` nothing moved in the last
     seconds, with `has_local_peer` the other end is a socket of this host. `interface_bit_s` is the rate of all
-    traffic of the interface in this direction. `thread_load` is that of the busiest thread of the `program` in the
-    last interval; None is unknown.
+    traffic of the interface in this direction. `thread_load` is the load of the busiest thread of the `program` in
+    the last interval; None is unknown.
     """
 
     remote: str

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from ..engine.model.counters.samples import SessionSample
 from ..engine.model.directions import Direction
-from ..engine.results.csv_export import defuse
-from ..engine.results.figure_codec import DOCUMENT_VERSION, encode, round_figure
+from ..engine.results.csv_export import Cell, cell_text
+from ..engine.results.figure_codec import DOCUMENT_VERSION, encode, mbit, ms, percent, rounded_seconds
 from ..presets.diagnosis.finding import finding_figures
 from .observation import DatagramSocket, FlowFigures, Observation, ObservedConnection, Owner
 
@@ -57,13 +57,13 @@ def observation_json(observation: Observation) -> dict[str, Any]:
         "schema": DOCUMENT_VERSION,
         "type": "observation",
         "started_utc": observation.started_utc,
-        "elapsed_s": round_figure(observation.elapsed_ns / 1e9),
-        "interval_s": round_figure(observation.interval_ns / 1e9),
+        "elapsed_s": rounded_seconds(observation.elapsed_ns),
+        "interval_s": rounded_seconds(observation.interval_ns),
         "totals": {
             "sockets": totals.sockets,
             "moving": totals.moving,
-            "out_mbit_s": _mbit(totals.out_bit_s),
-            "in_mbit_s": _mbit(totals.in_bit_s),
+            "out_mbit_s": mbit(totals.out_bit_s),
+            "in_mbit_s": mbit(totals.in_bit_s),
             "ended": totals.ended,
             "short_lived": totals.short_lived,
             "short_lived_bytes": totals.short_lived_bytes,
@@ -72,11 +72,11 @@ def observation_json(observation: Observation) -> dict[str, Any]:
         "connections": [_connection(each) for each in observation.connections],
         "udp": [_datagram_socket(each) for each in observation.datagrams],
         "interfaces": [
-            {"name": each.name, "out_mbit_s": _mbit(each.out_bit_s), "in_mbit_s": _mbit(each.in_bit_s)}
+            {"name": each.name, "out_mbit_s": mbit(each.out_bit_s), "in_mbit_s": mbit(each.in_bit_s)}
             for each in observation.interfaces
         ],
         "notes": list(observation.notes),
-        "cpu_ms": round_figure(observation.cost_ns / 1e6),
+        "cpu_ms": ms(observation.cost_ns),
     }
 
 
@@ -84,32 +84,32 @@ def csv_row(observation: Observation, connection: ObservedConnection) -> list[st
     """Return the row of a connection; an unknown value is empty."""
     owner, main, sent = connection.owner, connection.main, connection.out
     sample = sent.sample
-    values: tuple[object, ...] = (
-        round_figure(observation.elapsed_ns / 1e9),
+    values: tuple[Cell, ...] = (
+        rounded_seconds(observation.elapsed_ns),
         connection.key.protocol,
-        connection.key.local,
-        connection.key.remote,
+        str(connection.key.local),
+        str(connection.key.remote),
         connection.key.cookie,
         None if owner is None else owner.pid,
         None if owner is None else owner.name,
         connection.user,
         connection.state,
         connection.direction.value,
-        _mbit(connection.out.bit_s),
-        _mbit(connection.in_.bit_s),
+        mbit(connection.out.bit_s),
+        mbit(connection.in_.bit_s),
         connection.out.bytes,
         connection.in_.bytes,
         sample and sample.rtt_us,
         sample and sample.cwnd_bytes,
         main.retransmits,
-        *map(_percent, (sent.busy, sent.rwnd_limited, sent.sndbuf_limited)),
-        None if connection.expected is None else _mbit(connection.expected.bit_s),
+        *map(percent, (sent.busy, sent.rwnd_limited, sent.sndbuf_limited)),
+        mbit(connection.expected and connection.expected.bit_s),
         connection.status.value,
         connection.findings[0].code if connection.findings else None,
         connection.reason,
     )
     # A process of any user chooses its own name.
-    return ["" if each is None else defuse(each) if isinstance(each, str) else str(each) for each in values]
+    return [cell_text(each) for each in values]
 
 
 def _connection(connection: ObservedConnection) -> dict[str, Any]:
@@ -122,12 +122,12 @@ def _connection(connection: ObservedConnection) -> dict[str, Any]:
         "process": _owner(connection.owner),
         "user": connection.user,
         "congestion": connection.congestion,
-        "bbr_mbit_s": None if connection.bbr is None else _mbit(connection.bbr.bit_s),
+        "bbr_mbit_s": mbit(connection.bbr and connection.bbr.bit_s),
         "interface": None if connection.nic is None else connection.nic.name,
-        "observed_s": round_figure(connection.observed_ns / 1e9),
+        "observed_s": rounded_seconds(connection.observed_ns),
         "direction": connection.direction.value,
-        "mbit_s": _mbit(connection.bit_s),
-        "expected_mbit_s": None if expected is None else _mbit(expected.bit_s),
+        "mbit_s": mbit(connection.bit_s),
+        "expected_mbit_s": mbit(expected and expected.bit_s),
         "expected_source": None if expected is None else expected.source,
         "status": connection.status.value,
         "reason": connection.reason,
@@ -138,24 +138,21 @@ def _connection(connection: ObservedConnection) -> dict[str, Any]:
 
 
 def _flow(flow: FlowFigures) -> dict[str, Any]:
-    document: dict[str, Any] = {"mbit_s": _mbit(flow.bit_s), "bytes": flow.bytes}
+    document: dict[str, Any] = {"mbit_s": mbit(flow.bit_s), "bytes": flow.bytes}
     sample = flow.sample
     if flow.direction is Direction.IN:
-        return document | {"unread_percent": _percent(flow.unread)} | _values(sample, _RECEIVED)
+        return document | {"unread_percent": percent(flow.unread)} | _values(sample, _RECEIVED)
     return (
         document
         | {
-            "busy_percent": _percent(flow.busy),
-            "rwnd_limited_percent": _percent(flow.rwnd_limited),
-            "sndbuf_limited_percent": _percent(flow.sndbuf_limited),
-            "retransmitted_percent": _percent(flow.retransmitted),
+            "busy_percent": percent(flow.busy),
+            "rwnd_limited_percent": percent(flow.rwnd_limited),
+            "sndbuf_limited_percent": percent(flow.sndbuf_limited),
+            "retransmitted_percent": percent(flow.retransmitted),
             "retransmits": flow.retransmits,
         }
         | _values(sample, _GAUGES)
-        | {
-            name.replace("_bit_s", "_mbit_s"): None if value is None else _mbit(value)
-            for name, value in _values(sample, _RATES).items()
-        }
+        | {name.replace("_bit_s", "_mbit_s"): mbit(value) for name, value in _values(sample, _RATES).items()}
     )
 
 
@@ -182,11 +179,3 @@ def _owner(owner: Owner | None) -> dict[str, Any] | None:
     if owner is None:
         return None
     return {"pid": owner.pid, "name": owner.name, "others": owner.others}
-
-
-def _mbit(bit_s: float) -> float:
-    return round_figure(bit_s / 1e6)
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else round_figure(100 * share)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..engine.model.directions import Direction, End
-from ..engine.model.shell_commands import shell_command
+from ..engine.model.texts.shell_commands import shell_command
 from ..presets.diagnosis import remedies
 from ..presets.diagnosis.diagnose import diagnose
 from ..presets.diagnosis.evidence import Evidence

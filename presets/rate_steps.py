@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from ..engine.model.directions import Direction
 from ..engine.model.errors import PlanError
 from ..engine.model.plan import Settings
-from ..engine.results.figure_codec import round_figure
+from ..engine.results.figure_codec import mbit, ms, round_figure
 from ..engine.results.rate_and_loss import percent_of
 from ..engine.results.summary import Measurement, Summary
 from .number_text import format_number, format_rate, format_time
@@ -168,12 +168,12 @@ def steps_json(steps: Sequence[RateStep], goals: StepGoals) -> dict[str, Any]:
         "goals": {
             "pass_percent": goals.pass_percent,
             "loss_percent": goals.loss_ppm / 10_000,
-            "max_jitter_ms": None if goals.jitter_ns is None else goals.jitter_ns / 1e6,
+            "max_jitter_ms": ms(goals.jitter_ns),
         },
         "steps": [
             {
                 "percent": step.percent,
-                "rate_mbit_s": round_figure(step.rate_bit_s / 1e6),
+                "rate_mbit_s": mbit(step.rate_bit_s),
                 "run_id": step.run_id,
                 "verdict": step.word,
                 **{name: _flow_json(step.flows.get(direction)) for direction, name in _NAMES.items()},
@@ -187,9 +187,9 @@ def _flow_json(flow: StepFlow | None) -> dict[str, Any] | None:
     if flow is None:
         return None
     return {
-        "mbit_s": round_figure(flow.bit_s / 1e6),
+        "mbit_s": mbit(flow.bit_s),
         "percent_of_rate": round_figure(flow.rate_percent),
-        "lost_percent": None if flow.lost_percent is None else round_figure(flow.lost_percent),
-        "jitter_ms": None if flow.jitter_ns is None else round_figure(flow.jitter_ns / 1e6),
+        "lost_percent": round_figure(flow.lost_percent),
+        "jitter_ms": ms(flow.jitter_ns),
         "misses": list(flow.misses),
     }

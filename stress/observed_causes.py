@@ -318,7 +318,9 @@ def _exceeds_its_buffer(row: dict[str, Any]) -> bool:
     """
     out = row.get("out") or {}
     min_rtt_us, buffer_bytes = out.get("min_rtt_us"), out.get("send_buffer_bytes")
-    return bool(min_rtt_us and buffer_bytes) and row["mbit_s"] * min_rtt_us / 8 > 2 * buffer_bytes
+    if not min_rtt_us or not buffer_bytes:
+        return False
+    return row["mbit_s"] * min_rtt_us / 8 > 2 * buffer_bytes
 
 
 def _try(cause: Cause, program: str, options: argparse.Namespace) -> tuple[str, str, dict[str, Any]] | None:

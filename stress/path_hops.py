@@ -105,6 +105,10 @@ def _case(kind: str, nodes: int, link: int, direction: Direction, draw: random.R
     if any(_is_at(queue, node) for queue in queues for node in (0, nodes - 1)):
         queues = tuple(replace(queue, mbit_s=_HOST_MBIT_S) for queue in queues)
     routers = list(range(1, nodes - 1))
+    if kind == "loss":  # a bucket without a queue drops packets: it is where the router loses them
+        router = draw.choice(routers)
+        first = replace(queues[0], link=router if direction is Direction.OUT else router - 1)
+        return Case(kind, nodes, (first, queues[1]), router)
     if kind in {"slow", "slow under load"}:  # its devices have no room for a queue of the path
         routers = [router for router in routers if not any(_is_at(queue, router) for queue in queues)]
         if not routers:

@@ -12,6 +12,7 @@ PACKAGES = ("discovery", "engine", "mesh", "metrics", "observe", "presets", "tui
 
 # Modules without a test module of their own, and where they are tested instead.
 TESTED_ELSEWHERE: dict[str, str] = {
+    "engine/model/events": "data; decoded from bad input in tests/engine/model/test_serialization.py",
     "engine/near/flows/flow_exchange": "whole tests: tests/engine/near/flows/test_flow_measurement.py, tests/end_to_end/test_flows.py",
     "engine/near/flows/started_test": "whole tests: tests/engine/near/flows/test_flow_measurement.py",
     "tui/cli/commands/paths/flows": "tests/end_to_end/test_flows.py",
@@ -82,8 +83,9 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/kit/drawing/redacted_lines": "lines in tests/tui/words/test_redaction.py, screens in tests/tui/app/test_app.py",
     "tui/session/setting_table": "data; parsed in tests/tui/session/test_settings_file.py",
     "tui/cli/click_extension/option_fields": "options of every command: tests/tui/cli/test_main.py and click_extension/test_command_help.py",
-    "tui/cli/options": "the options of every command: tests/tui/cli/test_main.py (wrong command lines), values in tests/tui/words/test_parsing.py",
-    "tui/cli/turn_options": "options of several commands: tests/end_to_end/test_shared_endpoint.py",
+    "tui/cli/link_options": "options of most commands: tests/tui/cli/test_main.py (wrong command lines)",
+    "tui/cli/output_options": "options of every command: tests/tui/cli/test_main.py, tests/end_to_end/test_command_line.py",
+    "tui/cli/plan_options": "options of every test: tests/tui/cli/test_main.py (wrong command lines), tests/end_to_end/test_shared_endpoint.py, values in tests/tui/words/test_parsing.py",
     "tui/cli/runners/run_test": "a whole run: tests/end_to_end/test_command_line.py",
     "tui/cli/runners/recording": "whole runs, sweeps and meshes that signals end: tests/end_to_end/test_command_line_log.py",
     "tui/cli/runners/mesh_runner": "a whole mesh: tests/tui/cli/commands/test_mesh.py",

@@ -14,10 +14,10 @@ from ..control.handshake import HandshakeResult
 from ..model.counters.samples import ProbeSample, Sample
 from ..model.directions import Direction, End
 from ..model.errors import RemoteProtocolError
-from ..model.events import WarningText
 from ..model.peer import Peer
 from ..model.plan import Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
+from ..model.texts.warning_text import WarningText
 from ..near.base_run import ExpectationFinder, Run, WorkerSetup, no_expectation
 from ..near.session_set import SessionKey, SessionSet
 from ..workers.ipc import AdoptSession, ConnectionLost, ConnectionOpened

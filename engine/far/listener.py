@@ -1,12 +1,10 @@
-"""The listening socket of an endpoint: opened here, or passed on by systemd, and systemd's notifications."""
+"""The listening socket of an endpoint, and the names by which other hosts reach it."""
 
 import contextlib
 import errno
-import os
 import re
 import socket
 import threading
-from collections.abc import MutableMapping
 from ipaddress import ip_address
 from typing import Any, Final
 
@@ -24,7 +22,6 @@ _PORT_TRIES: Final = 8
 _ZONE: Final = re.compile(r"%[^\]]+")  # up to the end of the host (engine/model/ip_address)
 CLIENT_INTERFACE: Final = "INTERFACE"
 """In place of the client's interface in a command for another host, if the address is link-local."""
-_FIRST_FD: Final = 3  # SD_LISTEN_FDS_START, sd_listen_fds(3)
 
 
 def listen(bind: str | None, port: int, *, option: str = "--port") -> socket.socket:
@@ -150,38 +147,3 @@ def format_host(address: tuple[Any, ...]) -> str:
         return f"{host}%{socket.if_indextoname(scope)}"
     except OSError:  # the interface has just gone
         return f"{host}%{scope}"
-
-
-def get_inherited_listener(environment: MutableMapping[str, str]) -> socket.socket | None:
-    """Return the listening socket that systemd has passed to this process; None if there is none.
-
-    Removes the variables about it from the environment. Raises EndpointError if it is not a listening TCP socket,
-    or if there are several.
-    """
-    pid, count = environment.pop("LISTEN_PID", ""), environment.pop("LISTEN_FDS", "")
-    environment.pop("LISTEN_FDNAMES", None)
-    if pid != str(os.getpid()) or not count.isdigit() or int(count) < 1:
-        return None
-    if int(count) > 1:
-        raise EndpointError(f"systemd passed {count} sockets: an endpoint needs one, of both families")
-    try:
-        listener = socket.socket(fileno=_FIRST_FD)
-        is_listening = bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
-    except OSError as error:
-        raise EndpointError(f"the socket that systemd passed cannot be used: {explain_os_error(error)}") from error
-    is_tcp = listener.family in {socket.AF_INET, socket.AF_INET6} and listener.type == socket.SOCK_STREAM
-    if not (is_listening and is_tcp):
-        listener.detach()
-        raise EndpointError("systemd passed no listening TCP socket: use ListenStream=PORT")
-    listener.set_inheritable(False)
-    return listener
-
-
-def notify_systemd(state: str, address: str | None) -> None:
-    """Send a state to the service manager (sd_notify(3)). `address` is NOTIFY_SOCKET; None sends nothing."""
-    if not address:
-        return
-    name = "\0" + address[1:] if address.startswith("@") else address
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.setblocking(False)
-        sock.sendto(state.encode(), name)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ..model.errors import InvalidKeyError, PlanError, explain_os_error
-from ..model.shell_commands import shell_command
+from ..model.texts.shell_commands import shell_command
 
 PRIVATE_FILE_MODE: Final = 0o600
 _PRIVATE_DIRECTORY_MODE: Final = 0o700

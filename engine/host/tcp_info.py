@@ -77,10 +77,10 @@ class TcpInfo(NamedTuple):
     units of their names. `bytes_acked` and `bytes_received` count since the connection was made; `receive_idle_ms`
     is the time since anything came from the other end, data or an acknowledgement. `probes` are those of a closed
     window that have no answer yet, and `timeouts` of retransmission follow each other without an answer.
-    `needless_retransmits` are those of segments that had arrived (RFC 2883), and `reordered` is how often segments
-    overtook others on the way, as the sender saw it. `window_bytes` is the receive window
-    that this end advertises. `is_app_limited` tells whether the sender lacked data when the newest delivery
-    was measured. `receive_rtt_us` is the receiver's estimate of the round trip, and `received_mss_bytes` its
+    `needless_retransmits` are retransmits of segments that had arrived (RFC 2883), and `reordered` is how often
+    segments overtook others on the way, as the sender saw it. `window_bytes` is the receive window
+    that this end advertises. `is_app_limited` tells whether the sender lacked data when the newest delivery was
+    measured. `receive_rtt_us` is the receiver's estimate of the round trip, and `received_mss_bytes` its
     estimate of the segments that arrive.
     """
 

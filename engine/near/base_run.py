@@ -27,7 +27,7 @@ from ..model.counters.samples import ProbeSample, Sample
 from ..model.counters.session_counters import SocketInfo
 from ..model.directions import Direction, End
 from ..model.errors import LinkgaugeError, PeerError
-from ..model.events import Ended, Event, Opened, Started, WarningKind, WarningText
+from ..model.events import Ended, Event, Opened, Started
 from ..model.expected_rate import Expectation
 from ..model.peer import Peer
 from ..model.plan import (
@@ -41,6 +41,7 @@ from ..model.plan import (
     Settings,
 )
 from ..model.run_end import EndText, Reason, RunEnd
+from ..model.texts.warning_text import WarningKind, WarningText
 from ..workers.ipc import ConnectionFailed, ConnectionLost, ConnectionOpened, SessionEvent
 from ..workers.pool import WorkerPool
 from ..workloads.session_handshake import NOT_ACCEPTED, Iperf3Format
@@ -291,7 +292,7 @@ class Run(ABC):
             self._looking.add_done_callback(self._tasks.discard)
 
     async def _look_for_other_traffic(self, look: Callable[[], str | None]) -> None:
-        """Warn of other programs' traffic through the interface; a kernel that does not tell of it is no fault."""
+        """Warn of other programs' traffic through the interface. A kernel that cannot tell is not a fault."""
         with contextlib.suppress(LinkgaugeError, OSError, TimeoutError):
             text = await call_in_thread(look, name="sockets", deadline_s=_LOOK_DEADLINE_S)
             if text is not None:

@@ -8,10 +8,10 @@ from typing import Final
 
 from ..model.counters.session_counters import SocketInfo
 from ..model.directions import End, sender_of
-from ..model.events import WarningText
 from ..model.host_info import NicInfo, lacks_offloads
 from ..model.plan import Mode, Plan, format_size
-from ..model.shell_commands import enable_offloads_command
+from ..model.texts.shell_commands import enable_offloads_command
+from ..model.texts.warning_text import WarningText
 from ..model.workload import Workload
 
 # Set for commands in a lab that has switched offloads off itself: then their absence is not a problem.

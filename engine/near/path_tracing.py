@@ -7,8 +7,9 @@ from ..control.connection import ControlConnection
 from ..model.counters.path_trace import PathTrace
 from ..model.directions import Direction, End
 from ..model.errors import RemoteProtocolError, explain_os_error
-from ..model.events import PathTraced, WarningText
+from ..model.events import PathTraced
 from ..model.plan import PATH_PROBE_SESSION, Plan
+from ..model.texts.warning_text import WarningText
 from ..path.hop_prober import HopProber, path_secrets
 from ..workloads.datagram_handshake import connect_datagrams
 from ..workloads.session_handshake import ConnectTarget, SessionSpec

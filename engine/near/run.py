@@ -25,9 +25,9 @@ from ..model.errors import (
     PeerLacksTurns,
     PeerRefused,
 )
-from ..model.events import WarningText
 from ..model.plan import Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
+from ..model.texts.warning_text import WarningText
 from ..protocol.messages import (
     Begun,
     Finish,

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from ..model.counters.samples import Sample
 from ..model.directions import Direction, sender_of
-from ..model.events import Changed, Event, Sampled, Started, Warned, WarningKind, WarningText
+from ..model.events import Changed, Event, Sampled, Started, Warned
 from ..model.expected_rate import Expectation
 from ..model.plan import SECOND_NS, Plan, Settings
+from ..model.texts.warning_text import WarningKind, WarningText
 from .warmup_detection import WarmupDetector
 
 _log = logging.getLogger(__name__)

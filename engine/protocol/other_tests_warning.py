@@ -3,8 +3,8 @@
 from typing import Final
 
 from ..model.counters.samples import OtherTests, Sample
-from ..model.events import WarningText
 from ..model.plan import SECOND_NS
+from ..model.texts.warning_text import WarningText, rate_text
 
 _GONE_NS: Final = 3 * SECOND_NS  # others that come back sooner are the same ones
 
@@ -45,7 +45,7 @@ class OtherTestsWatch:
 
 def _describe(others: OtherTests, interval_ns: int) -> str:
     parts = (("receives", others.received_bytes), ("sends", others.sent_bytes))
-    rates = [f"{verb} {describe_rate(count * 8 * SECOND_NS / interval_ns)}" for verb, count in parts if count]
+    rates = [f"{verb} {rate_text(count * 8 * SECOND_NS / interval_ns)}" for verb, count in parts if count]
     kind = "another test" if others.tests == 1 else "other tests"
     counts = (_quantity(others.tests, "test"), _quantity(others.sessions, "session"))
     return WarningText.OTHER_TESTS.format(kind=kind, facts=", ".join((*counts, *rates)))
@@ -53,9 +53,3 @@ def _describe(others: OtherTests, interval_ns: int) -> str:
 
 def _quantity(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def describe_rate(bit_s: float) -> str:
-    """Return a rate for a warning of the engine."""
-    megabit_s = bit_s / 1e6
-    return f"{megabit_s:.1f} Mb/s" if megabit_s >= 10 else f"{megabit_s:.3g} Mb/s"

@@ -15,9 +15,9 @@ from ..model.counters.samples import CpuWaits, Sample, SessionSample
 from ..model.counters.session_counters import BUFFER_COUNTER_NAMES
 from ..model.directions import End, sender_of
 from ..model.errors import RemoteProtocolError
-from ..model.events import WarningText
 from ..model.host_info import HostInfo
 from ..model.plan import MAX_DATAGRAM_BYTES, MAX_SESSIONS, SECOND_NS, Plan
+from ..model.texts.warning_text import WarningText, bytes_implausible, clocks_differ, seconds_text
 
 MIN_INTERVAL_DIVISOR: Final = 20  # of an interval: no end takes a sample that is shorter than that
 _MIN_LIMITED_NS: Final = 1_000_000  # a number of bytes may be carried in no time
@@ -102,7 +102,7 @@ class _DatagramCounts:
         self._total += sum(count for part in sample.delay_variation for count in part.counts)
         if self._total > sample.elapsed_ns * _MAX_DATAGRAMS_NS + _BUFFERED_DATAGRAMS:
             raise RemoteProtocolError(
-                f"it reports more datagrams in {_seconds(sample.elapsed_ns)} than any link carries"
+                f"it reports more datagrams in {seconds_text(sample.elapsed_ns)} than any link carries"
             )
 
     @property
@@ -155,10 +155,11 @@ class PeerValidator:
             raise RemoteProtocolError(f"a sample of {sample.interval_ns / 1e6:g} ms is far shorter than requested")
         if sample.elapsed_ns > now_ns + now_ns * _DRIFT_PERCENT // 100 + _AHEAD_NS:
             raise RemoteProtocolError(
-                f"its clock counts {_seconds(sample.elapsed_ns)} of a test that has lasted {_seconds(now_ns)} here"
+                f"its clock counts {seconds_text(sample.elapsed_ns)} of a test that has lasted "
+                f"{seconds_text(now_ns)} here"
             )
         if sample.index > sample.elapsed_ns * MIN_INTERVAL_DIVISOR // self._interval_ns + 1:
-            raise RemoteProtocolError(f"a run of {_seconds(sample.elapsed_ns)} has no sample {sample.index}")
+            raise RemoteProtocolError(f"a run of {seconds_text(sample.elapsed_ns)} has no sample {sample.index}")
         has_datagrams = sample.is_drain or sample.datagrams or sample.delay_variation
         if has_datagrams and not self._workload.is_datagram:
             raise RemoteProtocolError("it reports datagrams of a test over TCP")
@@ -169,7 +170,7 @@ class PeerValidator:
         self._cpu_ns += sample.process_cpu_ns or 0
         if self._bytes > self._elapsed_ns * _MAX_BYTES_NS + _BUFFERS_BYTES:
             raise RemoteProtocolError(
-                f"it reports more bytes in {_seconds(self._elapsed_ns)} than any link carries"
+                f"it reports more bytes in {seconds_text(self._elapsed_ns)} than any link carries"
             )
         if self._cpu_ns > self._elapsed_ns * _MAX_CORES:
             raise RemoteProtocolError("it reports more CPU time than any host has")
@@ -237,7 +238,7 @@ class PeerValidator:
         allowed_ns = _SETTLED_NS + now_ns * _DRIFT_PERCENT // 100
         if now_ns - allowed_ns <= self._elapsed_ns <= max(now_ns, self._arrived_ns) + allowed_ns:
             return None
-        return WarningText.CLOCKS_DIFFER.format(far=_seconds(self._elapsed_ns), near=_seconds(now_ns))
+        return clocks_differ(near_ns=now_ns, far_ns=self._elapsed_ns)
 
     def _check_bytes(self, now_ns: int) -> str | None:
         sent, received = self._sent[End.NEAR], self._received[End.FAR]
@@ -246,7 +247,7 @@ class PeerValidator:
             return None
         if received <= 2 * sent + _BUFFERS_BYTES // 16:
             return None
-        return WarningText.BYTES_IMPLAUSIBLE.format(received=_gigabytes(received), acknowledged=_gigabytes(sent))
+        return bytes_implausible(received=received, acknowledged=sent)
 
     def _count(self, sample: Sample) -> None:
         end = sample.end
@@ -254,11 +255,3 @@ class PeerValidator:
         for session in sample.sessions:
             counts = self._sent if sender_of(session.direction, self._workload) is end else self._received
             counts[end] += session.bytes
-
-
-def _seconds(ns: int) -> str:
-    return f"{ns / SECOND_NS:.1f} s"
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:.1f} GB"

@@ -326,6 +326,8 @@ def cell_text(value: Cell) -> str:
     """Return a value as text: a number without exponent or trailing zeros, a text that no spreadsheet runs."""
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, str):
         return defuse(value)
     if isinstance(value, int):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from math import floor, log10
-from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints, overload
 
 from ..model.directions import PerDirection
 from ..model.plan import SECOND_NS
@@ -22,15 +22,13 @@ _TOO_MUCH: Final = 2.0**63  # no figure of a run; the run log's columns hold les
 T = TypeVar("T")
 
 
-def round_figure(value: float) -> float:
-    """Round to 3 decimals, or to 3 significant digits if the value is small, so that it does not become 0."""
-    decimals = 3 if value == 0 else max(3, 2 - floor(log10(abs(value))))
-    return round(value, decimals)
-
-
-def round_known(value: float | None) -> float | None:
-    """Round a figure; None stays unknown."""
-    return None if value is None else round_figure(value)
+@overload
+def round_figure(value: float) -> float: ...
+@overload
+def round_figure(value: None) -> None: ...
+def round_figure(value: float | None) -> float | None:
+    """Round to 3 decimals, or to 3 significant digits if the value is small; None stays unknown."""
+    return round(value, max(3, 2 - floor(log10(abs(value))))) if value else value
 
 
 def figure(source: str | None = None, unit: Callable[[Any], Any] | None = None, **metadata: Any) -> Any:
@@ -51,24 +49,34 @@ def part(shape: Callable[[], Any], source: str | None = None, **metadata: Any) -
     return field(default_factory=shape, metadata={"source": source, **metadata})
 
 
-def mbit(bit: float) -> float:
+def mbit(bit: float | None) -> float | None:
     """Return bits as megabits."""
-    return round_figure(bit / 1e6)
+    return None if bit is None else round_figure(bit / 1e6)
 
 
-def us(ns: float) -> float:
+def percent(share: float | None) -> float | None:
+    """Return a share of 0 to 1 in percent."""
+    return None if share is None else round_figure(100 * share)
+
+
+def us(ns: float | None) -> float | None:
     """Return nanoseconds as microseconds."""
-    return round_figure(ns / 1_000)
+    return None if ns is None else round_figure(ns / 1_000)
 
 
-def ms(ns: float) -> float:
+def ms(ns: float | None) -> float | None:
     """Return nanoseconds as milliseconds."""
-    return round_figure(ns / 1e6)
+    return None if ns is None else round_figure(ns / 1e6)
 
 
-def seconds(ns: float) -> float:
+def rounded_seconds(ns: float | None) -> float | None:
+    """Return nanoseconds as seconds."""
+    return round_figure(seconds(ns))
+
+
+def seconds(ns: float | None) -> float | None:
     """Return nanoseconds as seconds, with all digits."""
-    return ns / SECOND_NS
+    return None if ns is None else ns / SECOND_NS
 
 
 def exact(value: float) -> float:
@@ -173,7 +181,7 @@ def _maker(hint: Any, unit: Callable[[Any], Any] | None) -> Callable[[Any], Any]
     if get_origin(kind) is tuple:
         make = _maker(get_args(kind)[0], None)
         return lambda values: tuple(map(make, values))
-    convert = unit or {float: round_figure, str: str}.get(kind, exact)
+    convert = cast("Callable[[Any], Any]", unit or {float: round_figure, str: str}.get(kind, exact))
     return lambda value: None if value is None else convert(value)
 
 

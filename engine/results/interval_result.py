@@ -14,7 +14,7 @@ from ..model.directions import Direction, End
 from ..model.events import Sampled
 from ..model.expected_rate import ExpectedRate
 from ..model.plan import MIB
-from .figure_codec import figure, mbit, part, round_figure, round_known, seconds, us
+from .figure_codec import figure, mbit, part, round_figure, seconds, us
 from .measured_result import mib, percent_of_expected
 from .meter import Interval, Meter
 from .rate_and_loss import host_percent, hottest_core_percent, msec_each
@@ -143,7 +143,7 @@ def _flow(interval: Interval, meter: Meter, flow: Direction) -> FlowFigures:
     return FlowFigures(
         **_rates(whole, receiver),
         percent_of_expected=_percent(whole, receiver, expected),
-        expected_mbit_s=None if expected is None else mbit(expected.bit_s),
+        expected_mbit_s=mbit(expected and expected.bit_s),
         **_transactions_of_all(receiver, flow) | _probe(interval.near),
         **_tcp(sent.values()),
         sessions=tuple(
@@ -215,13 +215,13 @@ def _transactions_of(session: SessionSample | None, receiver: Sampled | None) ->
 
 def _transactions(count: int, receiver: Sampled, p50_ns: int | None, p99_ns: int | None) -> dict[str, Any]:
     measured = Measurement(0, receiver.sample.interval_ns, count)
-    return {"transactions_s": round_known(measured.transactions_s), **_percentiles(p50_ns, p99_ns)}
+    return {"transactions_s": round_figure(measured.transactions_s), **_percentiles(p50_ns, p99_ns)}
 
 
 def _percentiles(p50_ns: int | None, p99_ns: int | None) -> dict[str, Any]:
     return {
-        "latency_p50_us": None if p50_ns is None else us(p50_ns),
-        "latency_p99_us": None if p99_ns is None else us(p99_ns),
+        "latency_p50_us": us(p50_ns),
+        "latency_p99_us": us(p99_ns),
     }
 
 
@@ -269,7 +269,7 @@ def _end(interval: Interval, end: End) -> EndFigures:
     counts = [interval.received_bytes(flow) for flow in interval.flows]
     carried = None if None in counts else sum(filter(None, counts)) / MIB
     return EndFigures(
-        round_known(host_percent(cores)),
-        round_known(hottest_core_percent(cores)),
-        round_known(msec_each(None if sample is None else sample.process_cpu_ns, carried)),
+        round_figure(host_percent(cores)),
+        round_figure(hottest_core_percent(cores)),
+        round_figure(msec_each(None if sample is None else sample.process_cpu_ns, carried)),
     )

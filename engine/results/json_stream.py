@@ -95,7 +95,7 @@ def _totals(event: Totals, *, run_id: str) -> dict[str, Any]:
         "run_id": run_id,
         "end": event.end.value,
         "seconds": seconds(event.span_ns),
-        "cpu_seconds": None if event.cpu_ns is None else seconds(event.cpu_ns),
+        "cpu_seconds": seconds(event.cpu_ns),
         "sessions": [_session_total(session) for session in event.sessions],
     }
 
@@ -110,7 +110,7 @@ def _session_total(total: SessionTotal) -> dict[str, Any]:
         "sent": total.sent,
         "received": total.received,
         "lost": total.lost,
-        "jitter_ms": None if total.jitter_ns is None else ms(total.jitter_ns),
+        "jitter_ms": ms(total.jitter_ns),
     }
 
 

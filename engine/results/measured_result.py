@@ -7,7 +7,7 @@ from ..model.directions import PerDirection
 from ..model.expected_rate import Expectation, ExpectedRate
 from ..model.plan import MIB
 from .confidence import Estimate
-from .figure_codec import exact, figure, figures_of, mbit, ms, round_figure, round_known, seconds, us
+from .figure_codec import exact, figure, figures_of, mbit, ms, round_figure, seconds, us
 from .summary import Measurement, PacketOverhead
 
 MEGABIT: Final = 1e6
@@ -131,8 +131,8 @@ class MeasuredResult:
             percent_of_expected=percent_of_expected(measured, expected),
             ci95_mbit_s=_interval(measured.estimate, 1 / MEGABIT),
             ci95_transactions_s=_interval(measured.transactions_estimate),
-            ip_mbit_s=None if ip_bit_s is None else mbit(ip_bit_s),
-            wire_mbit_s=None if wire_bit_s is None else mbit(wire_bit_s),
+            ip_mbit_s=mbit(ip_bit_s),
+            wire_mbit_s=mbit(wire_bit_s),
         )
 
     @property
@@ -154,7 +154,7 @@ class MeasuredResult:
 
 def percent_of_expected(measured: Measurement, expected: ExpectedRate | None) -> float | None:
     """Return a rate in percent of the expected rate; None if nothing or 0 is expected."""
-    return None if expected is None else round_known(measured.percent_of(expected))
+    return None if expected is None else round_figure(measured.percent_of(expected))
 
 
 def _interval(estimate: Estimate | None, factor: float = 1.0) -> tuple[float, ...] | None:

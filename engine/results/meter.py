@@ -11,10 +11,11 @@ from typing import Final
 
 from ..model.counters.path_trace import PathTrace
 from ..model.directions import Direction, End, sender_of
-from ..model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned, WarningKind
+from ..model.events import Changed, Ended, Event, Opened, PathTraced, Sampled, Started, Totals, Warned
 from ..model.expected_rate import Expectation
 from ..model.plan import SECOND_NS, Dialect, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
+from ..model.texts.warning_text import WarningKind
 from ..model.workload import Workload
 from .confidence import Estimate
 from .path.hop_judgement import find_path

@@ -127,7 +127,7 @@ class PlanFigures:
             cls,
             plan,
             warmup="auto" if plan.warmup_auto else "fixed",
-            warmup_s=None if warmup_ns is None else seconds(warmup_ns),
+            warmup_s=seconds(warmup_ns),
             rate=settings.rate,
             transactions=transactions,
             **limit,
@@ -284,7 +284,7 @@ class RunResult:
 
     `stretches` are its periods of constant settings. The first finding is the strongest. Only some runs have a
     path, or the last four: a run until its mean is precise, a run of a mesh's cell, a run with a limit for its
-    latency, and the record of a connection of another program, which is no test.
+    latency, and the record of a connection of another program, which is not a test.
     """
 
     schema: int | None = figure()

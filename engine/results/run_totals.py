@@ -13,9 +13,10 @@ from ..model.counters.latency_histogram import merge_counts, summarize_latency
 from ..model.counters.samples import ProbeSample, Sample, combine
 from ..model.counters.session_counters import SocketInfo
 from ..model.directions import Direction, End, PerDirection, sender_of
-from ..model.events import Opened, Totals, WarningKind
+from ..model.events import Opened, Totals
 from ..model.expected_rate import Expectation, ExpectedRate
 from ..model.plan import SECOND_NS, Mode, Settings
+from ..model.texts.warning_text import WarningKind
 from ..model.workload import Workload
 from .confidence import RateSeries
 from .summary import Measurement, Period, ProbeResult, ProbeSummary, TcpSummary

@@ -10,8 +10,8 @@ from typing import Any, Final
 from ..host.event_loop import call_in_thread, connect_socket, read_exactly
 from ..host.happy_eyeballs import Address, first_success, of_ip_version, resolve_addresses
 from ..model.errors import PeerUnreachable
-from ..model.events import WarningText
 from ..model.peer import Peer
+from ..model.texts.warning_text import WarningText
 from ..protocol.preamble import CONTROL_KIND, PREAMBLE_BYTES, decode_preamble, encode_preamble
 from .login import PortForward, is_proxied
 

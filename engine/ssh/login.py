@@ -150,7 +150,7 @@ async def serve_askpass(
 ) -> AsyncGenerator[dict[str, str]]:
     """Yield an environment in which ssh asks its questions through `prompt`, one at a time.
 
-    Unless `is_forced`, it asks on its own terminal if it has one, such as that of sshpass.
+    Unless `is_forced`, it asks on its own terminal if it has one, such as the terminal of sshpass.
     """
     order = asyncio.Lock()
     meeting: set[asyncio.Task[None]] = set()

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from ...engine.model.plan import SECOND_NS, Plan
 from ...engine.results.comparison import compare_estimates
-from ...engine.results.figure_codec import round_figure, round_known
+from ...engine.results.figure_codec import mbit, round_figure
 from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.shape.shape_document import shape_document
 from ...engine.results.shape.shape_result import DirectionShape, LimitKind, ShapeResult
@@ -299,20 +299,16 @@ def _share_text(summary: Summary, measured: Measurement) -> str:
 def confirmation_document(confirmation: Confirmation) -> dict[str, Any]:
     """Return a confirmation for programs."""
     experiment = confirmation.experiment
-
-    def mbit_s(measured: Measurement | None) -> float | None:
-        return None if measured is None else round_figure(measured.bit_s / 1e6)
-
     return {
         "code": None if experiment is None else experiment.finding.code,
         "option": None if experiment is None else str(experiment.trial),
         "run_id": confirmation.run_id,
         "confirmed": confirmation.is_confirmed,
-        "mbit_s_before": mbit_s(confirmation.first),
-        "mbit_s": mbit_s(confirmation.second),
-        "percent_of_expected": round_known(confirmation.percent),
-        "lost_percent_before": round_known(confirmation.first_loss),
-        "lost_percent": round_known(confirmation.second_loss),
+        "mbit_s_before": mbit(confirmation.first and confirmation.first.bit_s),
+        "mbit_s": mbit(confirmation.second and confirmation.second.bit_s),
+        "percent_of_expected": round_figure(confirmation.percent),
+        "lost_percent_before": round_figure(confirmation.first_loss),
+        "lost_percent": round_figure(confirmation.second_loss),
         **({} if confirmation.shape is None else {"shape": shape_document(confirmation.shape)}),
         "text": confirmation.text,
     }

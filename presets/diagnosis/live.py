@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from ...engine.model.events import WarningKind
 from ...engine.model.expected_rate import ExpectedRate
 from ...engine.model.plan import SECOND_NS, Settings
+from ...engine.model.texts.warning_text import WarningKind
 from ...engine.protocol.path_probe import PathMtu
 from ...engine.results.meter import Meter
 from ...engine.results.run_totals import PeriodSum

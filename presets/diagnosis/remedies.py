@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 from ...engine.model.directions import sender_of
 from ...engine.model.plan import MAX_BURST, MAX_DURATION_NS, MAX_SESSIONS, MIN_RATE_BIT_S, SECOND_NS, Mode
-from ...engine.model.shell_commands import (
+from ...engine.model.texts.shell_commands import (
     enable_offloads_command,
     negotiate_command,
     set_mtu_command,

@@ -71,6 +71,6 @@ def test_a_row_has_a_value_for_each_column() -> None:
     assert (row["process"], row["finding"], row["busy_percent"], row["rtt_us"]) == (
         "rsync",
         "receive-window",
-        "50.0",
+        "50",
         "",
     )

@@ -12,7 +12,7 @@ from ...engine.model.workload import Workload
 from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_responsiveness
 from ..words import parsing
 from .click_extension.option_fields import flag, option
-from .options import TEST, congestion_option, device_option, dscp_option, source_option
+from .plan_options import TEST, congestion_option, device_option, dscp_option, source_option
 
 if TYPE_CHECKING:
     from ...presets.verdict import AcceptanceLimits, LatencyLimit

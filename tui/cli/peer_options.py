@@ -19,7 +19,7 @@ from ..session.setting_table import family
 from ..words import parsing
 from .click_extension.option_fields import argument, flag, group, is_typed, option, setting_option
 from .completion import complete_test_preset
-from .options import TEST
+from .plan_options import TEST
 
 if TYPE_CHECKING:
     from ...presets.catalog import Catalog
@@ -104,7 +104,7 @@ def find_named(text: str | None, command: str, preset: str | None = None) -> str
     found = named_peer(text)
     if found is not None:
         return found
-    from ...engine.model.shell_commands import shell_command
+    from ...engine.model.texts.shell_commands import shell_command
 
     words = [] if preset is None else [preset]
     remedy = f"PEER is missing; give a host: {shell_command('linkgauge', command, *words, 'HOST')}"

@@ -16,14 +16,14 @@ from typing import Any
 from ...discovery.announcement import Announcement
 from ...engine.control.tls import Certificate, format_fingerprint
 from ...engine.far.endpoint import Endpoint
-from ...engine.far.listener import get_inherited_listener, listen, reachable_hosts, spell_for_client
+from ...engine.far.listener import listen, reachable_hosts, spell_for_client
 from ...engine.far.status import LogEntry, LogSink
 from ...engine.model.errors import InvalidKeyError, InvalidLimitError, TlsError, UsageError
 from ...engine.model.ip_address import check_zone, is_loopback_address
 from ...engine.model.limits import Limits
 from ...engine.model.peer import DEFAULT_PORT, Peer
 from ...engine.model.shared_key import KEY_VARIABLE, SharedKey
-from ...engine.model.shell_commands import shell_command
+from ...engine.model.texts.shell_commands import shell_command
 from ...engine.workloads.fastest_mode import ModeChooser
 from ...metrics.publication import Publication, PublishingPlan
 from ..session.credentials import key_from_environment
@@ -32,6 +32,7 @@ from ..session.storage import cache_dir
 from .browser.browser_setup import BrowserConfig, BrowserSetup, prepare_browser
 from .endpoint_publication import check_announcement, publish_endpoint
 from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users, serve_iperf3
+from .systemd import get_inherited_listener
 
 
 @dataclass(frozen=True, slots=True)

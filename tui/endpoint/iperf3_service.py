@@ -13,7 +13,7 @@ from ...engine.iperf3.protocol.users import UserList
 from ...engine.model.errors import LinkgaugeError, UsageError
 from ...engine.model.ip_address import is_loopback_address
 from ...engine.model.peer import IPERF3_PORT
-from ...engine.model.shell_commands import shell_command
+from ...engine.model.texts.shell_commands import shell_command
 from ..session.credentials import read_iperf3_users
 
 

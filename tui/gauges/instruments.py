@@ -29,7 +29,6 @@ from .verdict_panel import VerdictPanel
 if TYPE_CHECKING:
     from .run_event_log import EventLog
 
-_LIVE_SETTINGS: Final = "more_sessions fewer_sessions smaller_window larger_window direction"
 _FIRST_STEPS: Final = (
     ("toggle_run", "start a test"),
     ("respond", "latency under load: grade and queue"),

@@ -6,9 +6,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ...engine.model.plan import SECOND_NS
-from ...engine.results.csv_export import defuse
-from ...engine.results.figure_codec import DOCUMENT_VERSION, round_known
+from ...engine.results.csv_export import cell_text
+from ...engine.results.figure_codec import DOCUMENT_VERSION, mbit, ms, percent, round_figure, seconds
 from ...mesh.events import CellEnded, CellFailure, HostLost, MeshBegan, MeshEvent, RoundBegan
 from ...mesh.figures import CellFigure, MeshFinding, MeshMatrix
 from ...mesh.plan import Host, MeshPlan
@@ -64,7 +63,7 @@ def mesh_json(
         "pass_percent": pass_percent,
         "workload": str(base.workload),
         "sessions": base.settings.sessions,
-        "duration_s": None if base.duration_ns is None else base.duration_ns / SECOND_NS,
+        "duration_s": seconds(base.duration_ns),
         "limits": limits_json(plan.limits),
         "verdict": judge_mesh(matrix, findings, pass_percent),
         "is_complete": matrix.is_complete,
@@ -80,7 +79,7 @@ def comparison_json(comparison: MeshComparison) -> dict[str, Any]:
     return {
         "group": comparison.before,
         "cells": len(comparison.cells),
-        "median_percent": round_known(comparison.percent),
+        "median_percent": round_figure(comparison.percent),
         "slower": [finding_json(finding) for finding in comparison.slower],
         "faster": [finding_json(finding) for finding in comparison.faster],
         "words": list(comparison_lines(comparison)),
@@ -95,9 +94,9 @@ def host_json(host: Host) -> dict[str, Any]:
 def limits_json(limits: AcceptanceLimits) -> dict[str, Any]:
     """Return what every cell must keep."""
     return {
-        "max_loss_percent": _percent(limits.max_loss),
-        "min_rate_mbit_s": _mbit_s(limits.min_rate_bit_s),
-        "max_rise_ms": _ms(limits.max_rise_ns),
+        "max_loss_percent": percent(limits.max_loss),
+        "min_rate_mbit_s": mbit(limits.min_rate_bit_s),
+        "max_rise_ms": ms(limits.max_rise_ns),
     }
 
 
@@ -107,16 +106,16 @@ def cell_json(figure: CellFigure, limits: AcceptanceLimits) -> dict[str, Any]:
         "sender": figure.cell.sender,
         "receiver": figure.cell.receiver,
         "run_id": figure.run_id,
-        "mbit_s": _mbit_s(figure.bit_s),
-        "transactions_s": round_known(figure.transactions_s),
-        "expected_mbit_s": _mbit_s(figure.expected_bit_s),
-        "percent_of_expected": round_known(figure.percent),
-        "isolated_mbit_s": _mbit_s(figure.isolated_bit_s),
+        "mbit_s": mbit(figure.bit_s),
+        "transactions_s": round_figure(figure.transactions_s),
+        "expected_mbit_s": mbit(figure.expected_bit_s),
+        "percent_of_expected": round_figure(figure.percent),
+        "isolated_mbit_s": mbit(figure.isolated_bit_s),
         "isolated_run_id": figure.isolated_run_id,
-        "lost_percent": _percent(figure.loss),
-        "isolated_lost_percent": _percent(figure.isolated_loss),
-        "rise_ms": _ms(figure.rise_ns),
-        "isolated_rise_ms": _ms(figure.isolated_rise_ns),
+        "lost_percent": percent(figure.loss),
+        "isolated_lost_percent": percent(figure.isolated_loss),
+        "rise_ms": ms(figure.rise_ns),
+        "isolated_rise_ms": ms(figure.isolated_rise_ns),
         "beyond": list(figure.check(limits).broken),
         "why": figure.why,
         "failure": failure_json(figure.failure),
@@ -130,8 +129,8 @@ def finding_json(finding: MeshFinding) -> dict[str, Any]:
         "code": finding.code.value,
         "sender": finding.sender,
         "receiver": finding.receiver,
-        "less_percent": round_known(finding.less_percent),
-        "lost_percent": round_known(finding.lost_percent),
+        "less_percent": round_figure(finding.less_percent),
+        "lost_percent": round_figure(finding.lost_percent),
         "cells": [list(cell) for cell in finding.cells],
         "why": finding.why,
         "failure": failure_json(finding.failure),
@@ -188,7 +187,7 @@ def csv_rows(matrix: MeshMatrix) -> Iterator[list[str]]:
         if failure is not None:
             values |= {"failure": failure.code.value, "failed_host": failure.host, "detail": failure.detail}
         cells = (values.get(name) for name in CSV_COLUMNS)
-        yield ["" if cell is None else defuse(cell) if isinstance(cell, str) else str(cell) for cell in cells]
+        yield [cell_text(cell) for cell in cells]
 
 
 def _in_order(matrix: MeshMatrix) -> Iterator[CellFigure]:
@@ -204,15 +203,3 @@ def failure_json(failure: CellFailure | None) -> dict[str, Any] | None:
     if failure is None:
         return None
     return {"code": failure.code.value, "detail": failure.detail, "host": failure.host}
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else round_known(100 * share)
-
-
-def _ms(ns: float | None) -> float | None:
-    return None if ns is None else round_known(ns / 1e6)
-
-
-def _mbit_s(bit_s: float | None) -> float | None:
-    return None if bit_s is None else round_known(bit_s / 1e6)

@@ -1,7 +1,7 @@
 """Connections of other programs in the run log, while they are observed.
 
 Each is an entry as a run has it, so that history, replay, comparison, report and export read it as they read a run.
-Its events are those of a run whose far end is unknown. It is written as it goes: if this process dies, what was
+It has the events of a run whose far end is unknown. It is written as it goes: if this process dies, what was
 observed until then remains.
 """
 

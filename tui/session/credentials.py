@@ -232,16 +232,6 @@ def remember_access(peer: Peer) -> Path:
     return path
 
 
-def is_remembered(peer: Peer) -> bool:
-    """Return whether the keys file has a line of this peer itself, with the key that the peer has now."""
-    if peer.access is None or peer.access.key is None:
-        return False
-    try:
-        return _find_line(peer).key == peer.access.key.reveal()
-    except InvalidKeyError:
-        return False
-
-
 def _is_key_assignment(word: str) -> bool:
     return word.startswith(f"{KEY_VARIABLE}=")
 

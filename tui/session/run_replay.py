@@ -6,7 +6,7 @@ from ...engine.model.errors import RunLogError
 from ...engine.model.events import Changed, Ended, Event, Opened, Sampled, Started
 from ...engine.model.plan import Plan
 from ...engine.model.run_end import STILL_RUNNING
-from ...engine.model.shell_commands import shell_command
+from ...engine.model.texts.shell_commands import shell_command
 from ...engine.results.meter import Meter
 from ...engine.results.run_log import RunLog, RunRecord
 from ...observe.sender_side import diagnose_observed

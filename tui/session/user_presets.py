@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...engine.model.errors import UnknownPreset, UsageError
-from ...engine.model.shell_commands import shell_command
+from ...engine.model.texts.shell_commands import shell_command
 from ...presets.catalog import Catalog, load_catalog
 from ..words.numbers import sanitize
 from .storage import presets_dir

@@ -6,8 +6,8 @@ from typing import Any, Final, Literal
 
 from ...engine.model.expected_rate import ExpectedRate
 from ...engine.model.plan import SECOND_NS
-from ...engine.results.csv_export import defuse
-from ...engine.results.figure_codec import DOCUMENT_VERSION, encode, round_figure
+from ...engine.results.csv_export import cell_text
+from ...engine.results.figure_codec import DOCUMENT_VERSION, encode, mbit, round_figure
 from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.run_result import RunResult
 from ...engine.results.sweep import (
@@ -219,9 +219,7 @@ def sweep_json(sweep: Sweep, cells: Sequence[SweepResult]) -> dict[str, Any]:
                 "axis": knee.axis,
                 **{axis: knee.point.value(axis) for axis in AXES if axis != knee.axis},
                 "value": knee.value,
-                "gain_at_most_percent": None
-                if knee.max_gain_percent is None
-                else round_figure(knee.max_gain_percent),
+                "gain_at_most_percent": round_figure(knee.max_gain_percent),
                 "words": saturation_words(sweep, knee),
             }
             for knee in find_saturation_points(cells)
@@ -252,10 +250,10 @@ def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
         estimate = None if summary.measured.total is None else summary.measured.total.estimate
         expected = expected_rate_of(cell)
         figures = (
-            None if cell.bit_s is None else cell.bit_s / 1e6,
-            None if estimate is None else estimate.low / 1e6,
-            None if estimate is None else estimate.high / 1e6,
-            None if expected is None else expected.bit_s / 1e6,
+            mbit(cell.bit_s),
+            mbit(estimate and estimate.low),
+            mbit(estimate and estimate.high),
+            mbit(expected and expected.bit_s),
             percent_of(cell.bit_s, None if expected is None else expected.bit_s),
             summary.near_cpu.host_percent,
             summary.far_cpu.host_percent,
@@ -266,7 +264,7 @@ def csv_rows(sweep: Sweep, cells: Sequence[SweepResult]) -> Iterator[list[str]]:
         )
         settings = [point.direction.value, point.sessions, point.window_bytes, point.message_bytes]
         values = [sweep.group, cell.run_id, sweep.preset, *settings, *map(_round, figures)]
-        yield ["" if each is None else defuse(each) if isinstance(each, str) else str(each) for each in values]
+        yield [cell_text(each) for each in values]
 
 
 def expected_rate_of(cell: SweepResult) -> ExpectedRate | None:

@@ -41,7 +41,6 @@ from ..datagram_limits import DatagramTraffic
 
 _ANSWERS_S: Final = 2_000  # a round of 512 flows and 4,000 sweeps takes 9,200
 _MOST_PACKETS_S: Final = 20_000
-_CHECK_DATAGRAMS: Final = 500
 _MAX_TRACES: Final = 8
 _log = logging.getLogger(__name__)
 

@@ -18,10 +18,9 @@ from typing import Final, NamedTuple
 from ...model.counters.samples import Sample
 from ...model.directions import Direction, End, sender_of
 from ...model.errors import LinkgaugeError
-from ...model.events import WarningText
 from ...model.plan import SECOND_NS
+from ...model.texts.warning_text import WarningText, rate_text
 from ...model.workload import Workload
-from ...protocol.other_tests_warning import describe_rate
 from ..nics.nic import read_nic
 from .sock_diag import SockDiag
 from .socket_message import SocketAddress, SocketMessage
@@ -115,7 +114,7 @@ class OtherTraffic:
             if key not in self._named and len(self._named) < _MOST_NAMED * len(self._flows):
                 self._named.add(key)
                 way = "to" if key.direction is Direction.OUT else "from"
-                rate = describe_rate(moved * 8 * SECOND_NS / (self._read_ns - self._first_ns))
+                rate = rate_text(moved * 8 * SECOND_NS / (self._read_ns - self._first_ns))
                 facts.append(f"{key.program} {way} {key.host} took {rate}")
         return WarningText.OTHER_TRAFFIC.format(nic=self._nic, facts=", ".join(facts)) if facts else None
 

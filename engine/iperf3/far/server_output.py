@@ -11,13 +11,14 @@ from ...metering.shared_counters import SharedCounters
 from ...model.counters.samples import Sample
 from ...model.counters.session_counters import SocketInfo
 from ...model.directions import Direction, End
-from ...model.events import Ended, Event, Opened, Sampled, Started, Totals, Warned, WarningKind
+from ...model.events import Ended, Event, Opened, Sampled, Started, Totals, Warned
 from ...model.expected_rate import Expectation
 from ...model.host_info import HostInfo
 from ...model.ip_address import unmap_ip_address
 from ...model.peer import IPERF3_SCHEME
 from ...model.plan import MAX_BYTES_LIMIT, Plan
 from ...model.run_end import Reason, RunEnd
+from ...model.texts.warning_text import WarningKind
 from ...protocol.other_tests_warning import OtherTestsWatch
 from ..protocol.users import UserList
 from .requests import TestRequest

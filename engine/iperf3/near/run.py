@@ -19,7 +19,7 @@ from ...metering.drain import MAX_DRAIN_S
 from ...model.counters.samples import Sample
 from ...model.directions import Direction
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
-from ...model.events import Totals, WarningText
+from ...model.events import Totals
 from ...model.peer import Peer
 from ...model.plan import (
     MAX_BYTES_LIMIT,
@@ -32,6 +32,7 @@ from ...model.plan import (
     Settings,
 )
 from ...model.run_end import EndText, Reason, RunEnd
+from ...model.texts.warning_text import WarningText
 from ...near.base_run import ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
 from ...near.session_set import SessionSet
 from ...near.socket_option_checks import check_binding, check_options

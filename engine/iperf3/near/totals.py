@@ -9,8 +9,9 @@ from typing import Final
 
 from ...model.counters.samples import Sample
 from ...model.directions import Direction, End
-from ...model.events import SessionTotal, Totals, WarningText
+from ...model.events import SessionTotal, Totals
 from ...model.plan import SECOND_NS
+from ...model.texts.warning_text import bytes_implausible, clocks_differ
 from ..protocol.cookie_and_streams import Stream
 from ..protocol.results import EndResults, StreamResult, total_of
 
@@ -178,18 +179,10 @@ def find_discrepancies(totals: Totals, near: NearCounts) -> list[str]:
     """Return warnings about totals that contradict this end's counts."""
     warnings: list[str] = []
     if abs(totals.span_ns - near.span_ns) > _CLOCKS_NS + near.span_ns // _CLOCKS_DIVISOR:
-        warnings.append(WarningText.CLOCKS_DIFFER.format(near=_seconds(near.span_ns), far=_seconds(totals.span_ns)))
+        warnings.append(clocks_differ(near_ns=near.span_ns, far_ns=totals.span_ns))
     out = [total for total in totals.sessions if total.direction is Direction.OUT]
     received = sum(total.bytes for total in out)
     sent = sum(near.measured_bytes(total.direction, total.session) for total in out)
     if received > 2 * sent + _BUFFERS_BYTES:
-        warnings.append(
-            WarningText.BYTES_IMPLAUSIBLE.format(
-                received=f"{received / 1e9:.1f} GB", acknowledged=f"{sent / 1e9:.1f} GB"
-            )
-        )
+        warnings.append(bytes_implausible(received=received, acknowledged=sent))
     return warnings
-
-
-def _seconds(ns: int) -> str:
-    return f"{ns / SECOND_NS:.1f} s"

@@ -1,16 +1,14 @@
 """A test of many flows for programs: a JSON document, and a row of CSV for each flow and direction. Pure."""
 
 from collections.abc import Iterator
-from statistics import median
 from typing import Any, Final
 
-from ..figure_codec import DOCUMENT_VERSION, round_figure
-from .flow_counts import FlowCounts
+from ..csv_export import cell_text
+from ..figure_codec import DOCUMENT_VERSION, mbit, ms, percent, round_figure
 from .flow_result import DirectionFlows, FlowsResult
 from .member_share import MemberShare
 from .parting import Parting
 
-_MS: Final = 1e-6
 _COLUMNS: Final = (
     "port",
     "class",
@@ -39,7 +37,7 @@ def flows_document(result: FlowsResult) -> dict[str, Any]:
         "ip_version": result.ip_version,
         "transport": result.transport.value,
         "datagram_bytes": result.datagram_bytes,
-        "rate_mbit_s": round_figure(result.rate_bit_s / 1e6),
+        "rate_mbit_s": mbit(result.rate_bit_s),
         "seconds": round_figure(result.seconds),
         "has_bad_member": result.has_bad_member,
         "silent_ports": list(result.silent_ports),
@@ -55,12 +53,12 @@ def _direction(flows: DirectionFlows) -> dict[str, Any]:
         "losses": losses.kind.value,
         "sent": flows.sent,
         "lost": flows.lost,
-        "lost_percent_good": round_figure(100 * losses.low),
-        "lost_percent_lossy": round_figure(100 * losses.high) if losses.bad else None,
+        "lost_percent_good": percent(losses.low),
+        "lost_percent_lossy": percent(losses.high) if losses.bad else None,
         "likelihood_ratio": round_figure(losses.ratio),
         "is_confirmed": losses.is_confirmed if losses.bad else None,
         **_share("lossy", losses.share),
-        "slower_ms": round_figure(delays.slower_ns * _MS) if delays.slow else None,
+        "slower_ms": ms(delays.slower_ns) if delays.slow else None,
         **_share("slow", delays.share),
         "balances_packets": flows.is_sprayed,
         "flows": [dict(zip(_COLUMNS, cells, strict=True)) for cells in _flows(flows)],
@@ -108,14 +106,10 @@ def _flows(flows: DirectionFlows) -> Iterator[tuple[Any, ...]]:
             each.reordered,
             each.duplicates,
             each.unread,
-            _delay_ms(each.least_ns, least_ns),
-            _delay_ms(each.median_ns, least_ns),
-            None if each.bit_s is None else round_figure(each.bit_s / 1e6),
+            ms(None if each.least_ns is None else each.least_ns - least_ns),
+            ms(None if each.median_ns is None else each.median_ns - least_ns),
+            mbit(each.bit_s),
         )
-
-
-def _delay_ms(delay_ns: float | None, least_ns: int) -> float | None:
-    return None if delay_ns is None else round_figure((delay_ns - least_ns) * _MS)
 
 
 def flow_rows(result: FlowsResult) -> Iterator[list[str]]:
@@ -124,12 +118,6 @@ def flow_rows(result: FlowsResult) -> Iterator[list[str]]:
     for direction in result.directions:
         for cells in _flows(direction):
             row = (result.peer, result.peer_port, direction.direction.value, *cells)
-            yield ["" if cell is None else str(cell) for cell in row]
+            yield [cell_text(cell) for cell in row]
     for port in result.silent_ports:
         yield [result.peer, str(result.peer_port), "", str(port), "silent", *[""] * (len(_COLUMNS) - 2)]
-
-
-def usual_delay_ns(flows: list[FlowCounts], least_ns: int) -> float | None:
-    """Return the median of the flows' median delays above a least one; None if nothing arrived."""
-    known = [each.median_ns - least_ns for each in flows if each.median_ns is not None]
-    return median(known) if known else None

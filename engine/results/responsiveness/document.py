@@ -6,14 +6,10 @@ Times are in milliseconds, rates in Mb/s, unknown values are null.
 from dataclasses import dataclass
 
 from ...model.plan import PROBE_PACE_NS
-from ..figure_codec import figure, figures_of, mbit, ms, round_figure, seconds
+from ..figure_codec import figure, figures_of, mbit, ms, rounded_seconds
 from .grade import GRADE_SCALE
 from .result import Responsiveness
 from .round_trips import RPM_METHOD
-
-
-def _seconds(ns: float) -> float:
-    return round_figure(seconds(ns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +59,9 @@ class LoadFigures:
 
     direction: str | None = figure()
     sessions: int | None = figure()
-    start_s: float | None = figure("start_ns", _seconds)
-    measured_s: float | None = figure("measured_ns", _seconds)
-    end_s: float | None = figure("end_ns", _seconds)
+    start_s: float | None = figure("start_ns", rounded_seconds)
+    measured_s: float | None = figure("measured_ns", rounded_seconds)
+    end_s: float | None = figure("end_ns", rounded_seconds)
     out_mbit_s: float | None = figure("bit_s.out", mbit, at="mbit_s.out")
     in_mbit_s: float | None = figure("bit_s.in_", mbit, at="mbit_s.in")
     total_mbit_s: float | None = figure("bit_s.total", mbit, at="mbit_s.total")

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 from ...model.errors import DecodeError, PlanError, RunLogError
-from ...model.events import Ended, Event, Warned, WarningKind
+from ...model.events import Ended, Event, Warned
 from ...model.run_end import RunEnd
 from ...model.serialization import decode_tagged, encode_tagged
-from ...model.shell_commands import shell_command
+from ...model.texts.shell_commands import shell_command
+from ...model.texts.warning_text import WarningKind
 from .event_blocks import unpack_events
 from .log_file import MAX_VALUE_BYTES, LogConnection
 from .write_backlog import Block

@@ -294,7 +294,7 @@ class _Track:
         return parts
 
     def _offsets(self, slope: float, chosen: Sequence[int], start: int) -> list[float]:
-        """Return how many bytes had arrived since `start` at each arrival beyond those of the slope."""
+        """Return how many bytes more than the slope's had arrived since `start`, at each arrival."""
         since_ns = self.arrived[start]
         return [(n - start + 1) * self._frame - slope * (self.arrived[n] - since_ns) for n in chosen]
 

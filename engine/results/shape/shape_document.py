@@ -1,9 +1,10 @@
 """A measured policer or shaper for programs: a JSON document, and a row of CSV for each direction. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ..figure_codec import DOCUMENT_VERSION, round_figure, round_known
+from ..csv_export import cell_text
+from ..figure_codec import DOCUMENT_VERSION, mbit, ms, round_figure, rounded_seconds
 from .shape_result import DirectionShape, ShapeResult, Spread
 
 _INTERVAL: Final = ("", "_low", "_high")
@@ -16,7 +17,7 @@ def shape_document(result: ShapeResult) -> dict[str, Any]:
         "schema": DOCUMENT_VERSION,
         "peer": result.peer,
         "ip_version": result.ip_version,
-        "round_trip_ms": _scaled(result.round_trip_ns, 1e-6),
+        "round_trip_ms": ms(result.round_trip_ns),
         "out": measured.get("out"),
         "in": measured.get("in"),
     }
@@ -29,16 +30,16 @@ def direction_document(shape: DirectionShape, round_trip_ns: int | None) -> dict
         "bursts": shape.bursts,
         "datagram_bytes": shape.datagram_bytes,
         "frame_bytes": shape.frame_bytes,
-        "offered_mbit_s": round_figure(shape.offered_bit_s / 1e6),
-        "pause_s": round_figure(shape.pause_ns / 1e9),
+        "offered_mbit_s": mbit(shape.offered_bit_s),
+        "pause_s": rounded_seconds(shape.pause_ns),
         "burst_is_whole": shape.is_settled,
-        **_spread("cir_mbit_s", shape.cir, 1e-6),
-        "cir_payload_mbit_s": _scaled(shape.payload_bit_s, 1e-6),
-        **_spread("cbs_bytes", shape.cbs, 1),
-        **_spread("queue_bytes", shape.queue, 1),
-        **_spread("queue_ms", shape.queue_ns, 1e-6),
+        **_spread("cir_mbit_s", shape.cir, mbit),
+        "cir_payload_mbit_s": mbit(shape.payload_bit_s),
+        **_spread("cbs_bytes", shape.cbs, round_figure),
+        **_spread("queue_bytes", shape.queue, round_figure),
+        **_spread("queue_ms", shape.queue_ns, ms),
         "queue_is_full": shape.queue_is_full if shape.queue is not None else None,
-        "round_trip_bytes": round_known(shape.round_trip_bytes(round_trip_ns)),
+        "round_trip_bytes": round_figure(shape.round_trip_bytes(round_trip_ns)),
         "holds_round_trip": shape.holds_round_trip(round_trip_ns),
         "fitting_rate_bit_s": shape.fitting_bit_s,
     }
@@ -52,21 +53,11 @@ def shape_rows(result: ShapeResult) -> Iterator[list[str]]:
         if names is None:
             names = list(figures)
             yield ["peer", "ip_version", "round_trip_ms", "direction", *names]
-        round_trip_ms = _scaled(result.round_trip_ns, 1e-6)
+        round_trip_ms = ms(result.round_trip_ns)
         row = (result.peer, result.ip_version, round_trip_ms, each.direction.value, *figures.values())
-        yield [_cell(value) for value in row]
+        yield [cell_text(value) for value in row]
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _spread(name: str, spread: Spread | None, scale: float) -> dict[str, float | None]:
-    values = (None, None, None) if spread is None else (spread.median, spread.low, spread.high)
-    return {f"{name}{end}": _scaled(value, scale) for end, value in zip(_INTERVAL, values, strict=True)}
-
-
-def _scaled(value: float | None, scale: float) -> float | None:
-    return None if value is None else round_figure(value * scale)
+def _spread(name: str, spread: Spread | None, unit: Callable[[float], float | None]) -> dict[str, float | None]:
+    values = (None, None, None) if spread is None else map(unit, (spread.median, spread.low, spread.high))
+    return {f"{name}{end}": value for end, value in zip(_INTERVAL, values, strict=True)}

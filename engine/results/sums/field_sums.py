@@ -1,4 +1,4 @@
-"""Sums that are dataclasses: those of two times combine field by field, each by the rule in its metadata."""
+"""Sums that are dataclasses: two times combine field by field, each by the rule in its metadata."""
 
 from dataclasses import fields
 from functools import cache

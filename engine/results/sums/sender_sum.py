@@ -183,7 +183,7 @@ class SenderSum(Sums):
         return None if share is None else share * self._lost_part
 
     def lost_share(self, mss_bytes: int | None = None) -> float | None:
-        """Return the share of the payload that was lost; the arguments are those of `retransmitted_share`."""
+        """Return the share of the payload that was lost, by the arguments of `retransmitted_share`."""
         share = self.retransmitted_share(mss_bytes)
         return None if share is None else share * self._lost_part
 

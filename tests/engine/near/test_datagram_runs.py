@@ -11,11 +11,12 @@ from linkgauge.engine.control.connection import ControlConnection
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.model.directions import Direction
-from linkgauge.engine.model.events import Changed, Event, Sampled, Warned, WarningText
+from linkgauge.engine.model.events import Changed, Event, Sampled, Warned
 from linkgauge.engine.model.host_info import HostInfo
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.run_end import Reason
+from linkgauge.engine.model.texts.warning_text import WarningText
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.near.run import Run
 from linkgauge.engine.protocol.messages import Open

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.counters.samples import Sample, SessionSample
 from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PlanError
-from linkgauge.engine.model.events import Changed, Warned, WarningKind, WarningText
+from linkgauge.engine.model.events import Changed, Warned
 from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
+from linkgauge.engine.model.texts.warning_text import WarningKind, WarningText
 from linkgauge.engine.near.run_events import RunEvents, Timeline
 from linkgauge.engine.near.warmup_detection import MIN_SETTLED_INTERVALS
 

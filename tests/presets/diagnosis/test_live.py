@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from linkgauge.engine.model.counters.samples import NicCounts
 from linkgauge.engine.model.counters.session_counters import SocketInfo
 from linkgauge.engine.model.directions import Direction, End
-from linkgauge.engine.model.events import Changed, Opened, Sampled, Warned, WarningKind, WarningText
+from linkgauge.engine.model.events import Changed, Opened, Sampled, Warned
 from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings
+from linkgauge.engine.model.texts.warning_text import WarningKind, WarningText
 from linkgauge.engine.model.workload import Workload
 from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.finding import Finding

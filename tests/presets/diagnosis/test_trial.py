@@ -12,7 +12,7 @@ from linkgauge.engine.model.workload import Workload
 from linkgauge.presets.diagnosis.finding import Finding, finding_figures, read_findings
 from linkgauge.presets.diagnosis.trial import Trial
 from linkgauge.tui.cli.click_extension.command_groups import make_command
-from linkgauge.tui.cli.options import PlanOptions
+from linkgauge.tui.cli.plan_options import PlanOptions
 
 PLAN = Plan(
     Settings(sessions=2, window_bytes=57_344), duration_ns=5 * SECOND_NS, socket=SocketOptions(congestion="bbr")

@@ -4,7 +4,7 @@ import pytest
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.plan import MAX_DURATION_NS
 from linkgauge.tui.cli.main import run_command_line
-from linkgauge.tui.cli.options import DirectionOptions, PlanOptions
+from linkgauge.tui.cli.plan_options import DirectionOptions, PlanOptions
 from linkgauge.tui.cli.usage_errors import join_choices, nearest_command
 
 LIBRARY_WORDS = (

@@ -151,7 +151,7 @@ def test_rows_have_the_groups_of_both_hosts_and_the_reason_of_a_failure() -> Non
     assert (row["sender_group"], row["receiver_group"], row["mbit_s"], row["isolated_run_id"]) == (
         "rack-1",
         "rack-2",
-        "15200.0",
+        "15200",
         "s",
     )
     assert (row["failure"], row["transactions_s"]) == ("", "")

@@ -5,13 +5,15 @@ from typing import Final
 
 from ....engine.model.errors import UsageError
 from ....engine.model.peer import LOOPBACK
-from ....engine.model.shell_commands import shell_command
+from ....engine.model.texts.shell_commands import shell_command
 from ...words.parsing import resolve_language
 from ..click_extension.option_fields import argument, group, setting_option
 from ..completion import complete_preset
-from ..options import PlanOptions, json_flag, lang_option, redact_flag
+from ..link_options import lang_option
 from ..output import keep_log_off_screen, print_stderr
+from ..output_options import json_flag, redact_flag
 from ..peer_options import PEER_HELP, PEER_VARIABLE, FarEndOptions, named_peer
+from ..plan_options import PlanOptions
 from ..web.browser_page import end_with_server, has_screen, is_dumb_terminal
 
 _APP_TEST_S: Final = "30"

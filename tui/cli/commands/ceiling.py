@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...words import parsing
 from ..click_extension.option_fields import flag, option
-from ..options import json_flag, redact_flag
 from ..output import PROGRAM, emit_json, emit_rich, print_stderr, write_in_background
+from ..output_options import json_flag, redact_flag
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -85,7 +85,7 @@ def _parts(ceiling: "Ceiling") -> "list[RenderableType]":
 
 
 def _document(ceiling: "Ceiling") -> dict[str, Any]:
-    from ....engine.results.figure_codec import DOCUMENT_VERSION, round_figure
+    from ....engine.results.figure_codec import DOCUMENT_VERSION, mbit
 
     machine = ceiling.machine
     return {
@@ -99,10 +99,10 @@ def _document(ceiling: "Ceiling") -> dict[str, Any]:
             {
                 "mode": rate.mode.value,
                 "sessions": rate.sessions,
-                "mbit_s": round_figure(rate.bit_s / 1e6),
+                "mbit_s": mbit(rate.bit_s),
                 "ci95_mbit_s": None
                 if rate.low_bit_s is None or rate.high_bit_s is None
-                else [round_figure(rate.low_bit_s / 1e6), round_figure(rate.high_bit_s / 1e6)],
+                else [mbit(rate.low_bit_s), mbit(rate.high_bit_s)],
             }
             for rate in ceiling.rates
         ],

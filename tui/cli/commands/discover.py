@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ....engine.model.errors import LinkgaugeError, PlanError, explain_os_error, require_extra
 from ..click_extension.option_fields import option
-from ..options import json_flag, redact_flag
 from ..output import emit_json, emit_line, print_stderr
+from ..output_options import json_flag, redact_flag
 
 if TYPE_CHECKING:
     from ....discovery.announcement import FoundEndpoint

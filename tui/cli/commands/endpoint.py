@@ -12,8 +12,8 @@ from ...words import parsing
 from ..click_extension.command_groups import CommandWithMore, DefaultGroup
 from ..click_extension.option_fields import argument, flag, group, option, setting_option
 from ..metrics_options import MetricsOptions
-from ..options import json_flag
 from ..output import emit_json, emit_line, print_stderr
+from ..output_options import json_flag
 
 if TYPE_CHECKING:
     from ....metrics.publication import PublishingPlan
@@ -300,7 +300,7 @@ def add_named_key(options: NamedKeyOptions) -> int:
     it reads the file again: SIGHUP, or systemctl reload linkgauge.
     """
     from ....engine.model.shared_key import KEY_VARIABLE
-    from ....engine.model.shell_commands import shell_command
+    from ....engine.model.texts.shell_commands import shell_command
     from ...session.named_keys import FORMER_NAME, add_key
 
     path = options.find()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import UsageError
 from ..click_extension.option_fields import argument, flag, group, option
 from ..completion import complete_preset
-from ..options import json_flag
 from ..output import PROGRAM, emit_json, emit_line, print_stderr
+from ..output_options import json_flag
 from ..peer_options import PEER_VARIABLE
 from ..web.browser_page import has_screen
 

@@ -12,8 +12,9 @@ from ....mesh.plan import Host, MeshMode, MeshPlan, cell_interval_ns, check_port
 from ...words import parsing
 from ..click_extension.option_fields import argument, flag, group, option
 from ..latency_options import LimitOptions
-from ..options import LinkOptions, SeriesOutputOptions, headless_flag
+from ..link_options import LinkOptions
 from ..output import keep_log_off_screen, print_stderr
+from ..output_options import SeriesOutputOptions, headless_flag
 from ..web.browser_page import has_screen
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from ....engine.model.plan import SECOND_NS
 from ...words import parsing
 from ..click_extension.option_fields import argument, flag, group, option
 from ..metrics_options import MetricsOptions
-from ..options import OUTPUT, headless_flag, json_flag, redact_flag
 from ..output import check_output_file
+from ..output_options import OUTPUT, headless_flag, json_flag, redact_flag
 
 if TYPE_CHECKING:
     from ....observe.request import ObserveRequest

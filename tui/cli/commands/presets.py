@@ -8,8 +8,9 @@ from ...words.parsing import resolve_language
 from ..click_extension.command_groups import SearchGroup
 from ..click_extension.option_fields import argument, flag, group, option
 from ..completion import complete_preset
-from ..options import LinkOptions, json_flag, lang_option
+from ..link_options import LinkOptions, lang_option
 from ..output import PROGRAM, emit_json, emit_line, emit_rich, print_stderr
+from ..output_options import json_flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

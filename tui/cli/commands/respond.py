@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from ..click_extension.option_fields import group
 from ..latency_options import LatencyOptions, LoadOptions, PathOptions, check_measurable, names_flag, with_path
-from ..options import LinkOptions, ResultOptions
+from ..link_options import LinkOptions
 from ..output import print_stderr
+from ..output_options import ResultOptions
 from ..peer_options import FarEndOptions, TargetOptions
-from ..turn_options import TurnOptions
+from ..plan_options import TurnOptions
 
 if TYPE_CHECKING:
     from ...session.run_spec import RunSpec

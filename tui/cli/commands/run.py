@@ -7,10 +7,11 @@ from ....engine.model.errors import UsageError
 from ...words import parsing
 from ..click_extension.option_fields import group, is_typed, option
 from ..latency_options import LatencyOptions, PathOptions
-from ..options import TEST, LinkOptions, OutputOptions, TestOptions
+from ..link_options import LinkOptions
 from ..output import print_stderr
+from ..output_options import OutputOptions
 from ..peer_options import AUTO, FarEndOptions, JudgedTargetOptions, Target, TargetOptions, check_supported
-from ..turn_options import TurnOptions
+from ..plan_options import TEST, TestOptions, TurnOptions
 
 if TYPE_CHECKING:
     from ...session.run_spec import RunSpec

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from ...session.setting_table import SETTINGS
 from ..click_extension.option_fields import flag
-from ..options import json_flag
 from ..output import emit, emit_json, emit_rich
+from ..output_options import json_flag
 
 
 @dataclass(frozen=True, slots=True)

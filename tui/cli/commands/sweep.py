@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 from ....engine.model.errors import UsageError
 from ....engine.model.plan import Mode
 from ..click_extension.option_fields import group, option
-from ..options import LinkOptions, SeriesOutputOptions, congestion_option
+from ..link_options import LinkOptions
 from ..output import print_stderr
+from ..output_options import SeriesOutputOptions
 from ..peer_options import FarEndOptions, Target, TargetOptions, check_supported
-from ..turn_options import TurnOptions
+from ..plan_options import TurnOptions, congestion_option
 
 if TYPE_CHECKING:
     from ....engine.results.sweep import Sweep

@@ -11,10 +11,12 @@ from ....engine.model.plan import Plan
 from ...words import parsing
 from ..click_extension.option_fields import flag, group, is_group_typed, option
 from ..latency_options import LimitOptions
+from ..link_options import LinkOptions
 from ..metrics_options import MetricsOptions
-from ..options import OUTPUT, TEST, LinkOptions, PlanOptions, headless_flag, redact_flag
 from ..output import keep_log_off_screen, print_stderr
+from ..output_options import OUTPUT, headless_flag, redact_flag
 from ..peer_options import AUTO, FarEndOptions, JudgedTargetOptions, Target, check_supported, peer_argument
+from ..plan_options import TEST, PlanOptions
 from ..web.browser_page import end_with_server, has_screen
 
 if TYPE_CHECKING:

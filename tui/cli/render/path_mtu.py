@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from ....engine.model.directions import Direction, End
-from ....engine.model.shell_commands import set_mtu_command
+from ....engine.model.texts.shell_commands import set_mtu_command
 from ....engine.protocol.path_probe import MIN_PATH_MTU_BYTES, DirectionMtu, MtuBound, PathMtu
 from ....engine.results.figure_codec import DOCUMENT_VERSION
 from ...words.numbers import arrow, quantity, sanitize

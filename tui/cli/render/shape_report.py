@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ....engine.model.directions import Direction
-from ....engine.model.shell_commands import shell_command
+from ....engine.model.texts.shell_commands import shell_command
 from ....engine.results.shape.shape_result import DirectionShape, LimitKind, ShapeResult, Spread
 from ....presets.diagnosis.trial import rate_text
 from ....presets.number_text import format_bytes, format_rate, format_time

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ....engine.control.tls import format_fingerprint
-from ....engine.far.listener import CLIENT_INTERFACE, notify_systemd
+from ....engine.far.listener import CLIENT_INTERFACE
 from ....engine.far.status import LogEntry, LogValue
 from ....engine.host.debug_log import configure_debug_log
 from ....engine.host.event_loop import run
@@ -41,6 +41,7 @@ from ...endpoint.endpoint_setup import (
     reload,
 )
 from ...endpoint.key_file import saved_key
+from ...endpoint.systemd import notify_systemd
 from ...words import numbers
 from ...words.redaction import REDACTION
 from ..output import (

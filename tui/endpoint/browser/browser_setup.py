@@ -17,7 +17,7 @@ PLAIN_TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class BrowserConfig:
-    """The address of the page, as the command line gives it; without a host it is that of the endpoint."""
+    """The address of the page, as the command line gives it; without a host it is the endpoint's."""
 
     host: str | None
     port: int

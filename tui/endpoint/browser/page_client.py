@@ -1,6 +1,6 @@
 """One open page: its first WebSocket, and its tests, one after the other.
 
-A page that only is open has no place at the endpoint; its test has, as that of every client.
+A page that is only open takes no place at the endpoint; its test takes one, as every client's does.
 """
 
 import asyncio

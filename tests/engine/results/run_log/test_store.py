@@ -17,10 +17,11 @@ from linkgauge.engine.model.counters.samples import CoreTimes, Sample, SessionSa
 from linkgauge.engine.model.counters.session_counters import SocketInfo
 from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import RunLogError
-from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Sampled, Warned, WarningKind, WarningText
+from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Sampled, Warned
 from linkgauge.engine.model.expected_rate import Expectation, ExpectedRate
 from linkgauge.engine.model.plan import Settings
 from linkgauge.engine.model.run_end import Reason, RunEnd
+from linkgauge.engine.model.texts.warning_text import WarningKind, WarningText
 from linkgauge.engine.results.meter import replay
 from linkgauge.engine.results.run_log import RunLog, new_run_id, store
 from linkgauge.engine.results.run_log.stored_events import decode_event

@@ -43,6 +43,6 @@ def test_a_row_for_each_direction_has_the_document_s_figures() -> None:
     """Below their names; what is unknown is empty."""
     names, out, in_ = shape_rows(result_of_both())
     row = dict(zip(names, out, strict=True))
-    assert (row["peer"], row["direction"], row["limit"], row["cir_mbit_s"]) == ("db-02", "out", "policer", "100.0")
+    assert (row["peer"], row["direction"], row["limit"], row["cir_mbit_s"]) == ("db-02", "out", "policer", "100")
     assert row["holds_round_trip"] == "true"
     assert dict(zip(names, in_, strict=True))["cir_mbit_s"] == ""

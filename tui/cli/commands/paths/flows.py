@@ -9,10 +9,10 @@ from .....engine.model.errors import PlanError
 from .....engine.model.plan import SocketOptions
 from ....words import parsing
 from ...click_extension.option_fields import flag, group, option
-from ...options import OUTPUT, TEST, device_option, json_flag, redact_flag, source_option
 from ...output import check_output_file, emit_json, emit_rich, write_csv_file
+from ...output_options import OUTPUT, json_flag, redact_flag
 from ...peer_options import FarEndOptions, peer_argument
-from ...turn_options import TurnOptions
+from ...plan_options import TEST, TurnOptions, device_option, source_option
 
 if TYPE_CHECKING:
     from .....engine.model.peer import Peer

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from .....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from .....engine.model.errors import UsageError
 from ...click_extension.option_fields import group
-from ...options import json_flag, redact_flag
 from ...output import emit_json, emit_line
+from ...output_options import json_flag, redact_flag
 from ...peer_options import FarEndOptions, find_named, peer_argument
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from ....session.storage import find_run, open_run_list
 from ...click_extension.command_groups import DefaultGroup
 from ...click_extension.option_fields import argument, option
 from ...completion import complete_run
-from ...options import json_flag, redact_flag
 from ...output import (
     emit_json,
     emit_json_list,
@@ -20,6 +19,7 @@ from ...output import (
     print_stderr,
     terminal_width,
 )
+from ...output_options import json_flag, redact_flag
 from ...web.browser_page import end_with_server, has_screen
 from .runs_delete import delete_run, prune_runs
 from .runs_export import RUNS_HELP, export_runs, report_runs

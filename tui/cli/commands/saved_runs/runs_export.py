@@ -11,7 +11,6 @@ from .....engine.model.errors import UsageError
 from ....session.storage import find_run, open_run_list
 from ....words.redaction import REDACTION
 from ...click_extension.option_fields import argument, flag, option
-from ...options import redact_flag
 from ...output import (
     check_output_file,
     discard_stdout,
@@ -21,6 +20,7 @@ from ...output import (
     print_stderr,
     write_csv_file,
 )
+from ...output_options import redact_flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Events: the sentences of warnings and ends."""
+"""The sentences of warnings and of the end of a run."""
 
 import ast
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from string import Formatter
 
 import linkgauge
 import pytest
-from linkgauge.engine.model.events import WarningText
 from linkgauge.engine.model.run_end import EndText
+from linkgauge.engine.model.texts.warning_text import WarningText
 
 PACKAGE = Path(linkgauge.__file__).parent
 

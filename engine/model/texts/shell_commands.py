@@ -8,7 +8,7 @@ import re
 import shlex
 from typing import Final
 
-from .errors import make_printable
+from ..errors import make_printable
 
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][\w.]*=)(.+)", re.ASCII | re.DOTALL)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from linkgauge.engine.model.errors import make_printable
-from linkgauge.engine.model.shell_commands import (
+from linkgauge.engine.model.texts.shell_commands import (
     enable_offloads_command,
     negotiate_command,
     set_mtu_command,

@@ -1,11 +1,10 @@
-"""The options of the commands: each is declared once and reads the same in every command.
+"""The options that make up the plan of a test: who sends what, for how long, by which sockets, and in whose turn.
 
-A group of options is a dataclass with one field for each option, as typed; see click_extension/option_fields.
+Each option is declared once and reads the same in every command. A group of options is a dataclass with one field
+for each option, as typed; see click_extension/option_fields.
 """
 
-import sys
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ...engine.model.directions import Direction
@@ -22,29 +21,19 @@ from ...engine.model.plan import (
 from ...engine.model.workload import Workload, all_workloads
 from ..session.setting_table import INTERVAL_REMEDY
 from ..words import parsing
-from ..words.redaction import REDACTION
 from .click_extension.option_fields import flag, group, is_typed, option, setting_option
-from .output import check_output_file
 
 if TYPE_CHECKING:
     from ...presets.sending_rate import SendingRate
-    from ...presets.wire import Variant
-    from ..session.run_spec import Outputs, Record
 
 _SEARCH_SECONDS: Final = "120"  # a search ends by itself: ten seconds, and less than five for each step downwards
 
 # Sections of the help.
 TEST: Final = "Test"
 _SOCKETS: Final = "Sockets and processes"
-_LINK: Final = "Link, if it differs from the preset's"
-OUTPUT: Final = "Output"
 
+_WAIT_REMEDY: Final = "give seconds, or a time such as 5m"
 _WARMUP_REMEDY: Final = "give auto, or seconds such as 0, 0.5 or 2"
-
-
-def lang_option() -> Any:
-    """Return the option of the language of the presets' names."""
-    return option("", "Language of the presets' names.", metavar="en|ja")
 
 
 def congestion_option(panel: str) -> Any:
@@ -65,36 +54,6 @@ def source_option(panel: str) -> Any:
 def device_option(panel: str) -> Any:
     """Return the option of the interface that a test comes from."""
     return option(panel, "Local interface to connect from.", metavar="NAME")
-
-
-def json_flag() -> Any:
-    """Return the flag for one document as the result."""
-    return flag(OUTPUT, "Print JSON.", "--json", "-J", brief="Print JSON.")
-
-
-def json_stream_flag() -> Any:
-    """Return the flag for lines from the start to the result."""
-    return flag(OUTPUT, "Print JSON lines while the test is running.", "--json-stream")
-
-
-def redact_flag() -> Any:
-    """Return the flag for stand-ins in place of addresses and names, which holds from the command line on."""
-    return flag(
-        OUTPUT,
-        "Print stand-ins such as host-1 for addresses and names of hosts and users.",
-        callback=_redact,
-        is_eager=True,
-    )
-
-
-def _redact(_context: Any, _parameter: Any, is_wanted: bool) -> bool:
-    REDACTION.is_on = REDACTION.is_on or is_wanted
-    return is_wanted
-
-
-def headless_flag() -> Any:
-    """Return the flag of a command that else opens a screen."""
-    return flag(OUTPUT, "Open no screen.", brief="Open no screen.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,154 +309,20 @@ class TestOptions(PlanOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class LinkOptions:
-    """The differences of a link from its preset's."""
+class TurnOptions:
+    """Whether a test has the endpoint for itself, and how long it waits for its turn."""
 
-    line_rate: str | None = option(
-        _LINK,
-        "Line rate: 100M, 2.5G, 10Gb.",
-        brief="Line rate: 100M, 10G. [what the NICs report]",
-        metavar="RATE",
-        shown="the preset's, or what the NICs report",
+    exclusive: bool = flag(
+        TEST, "Have the endpoint alone: it refuses this test while others run, and others while this one runs."
     )
-    mtu: str | None = option(_LINK, "Largest IP packet in bytes.", metavar="N", shown="the preset's")
-    ipv6: bool = flag(_LINK, "TCP over IPv6 instead of IPv4.")
-    vlan: str = option(_LINK, "VLAN tags of a frame: 0, 1, or 2 for QinQ.", default="0", metavar="N")
-    tunnel: str | None = option(
-        _LINK,
-        "Tunnel in the link: vxlan, wireguard, gre or pppoe.",
-        metavar="NAME",
-        shown="the preset's, if any",
-    )
-    timestamps: bool | None = option(
-        _LINK,
-        "TCP timestamps (RFC 7323) in use, or not.",
-        "--timestamps/--no-timestamps",
-        shown="the preset's",
+    wait: str | None = option(
+        TEST,
+        "Wait so long for a turn at a busy endpoint, instead of being refused: 60, 5m.",
+        metavar="TIME",
+        shown="0",
     )
 
-    def to_variant(self) -> "Variant":
-        """Return the variant for the wire model; raise PlanError for the first bad value."""
-        from ...presets.wire import Variant
-
-        return Variant(
-            ip=6 if self.ipv6 else 4,
-            timestamps=self.timestamps,
-            vlan_tags=parsing.integer(self.vlan, "VLAN tags", "give 0, 1 or 2 (QinQ)"),
-            tunnel=None if self.tunnel is None else parsing.tunnel(self.tunnel),
-            line_rate_bit_s=None if self.line_rate is None else parsing.line_rate_bit_s(self.line_rate),
-            mtu_bytes=None if self.mtu is None else parsing.mtu_bytes(self.mtu),
-        )
-
-    @property
-    def arguments(self) -> list[str]:
-        """The same options as words of a command line."""
-        values = {"--line-rate": self.line_rate, "--mtu": self.mtu, "--tunnel": self.tunnel}
-        flags = {"--ipv6": self.ipv6, "--timestamps": self.timestamps, "--no-timestamps": self.timestamps is False}
-        return [
-            *("--vlan", self.vlan),
-            *(word for name, value in values.items() if value is not None for word in (name, value)),
-            *(name for name, is_given in flags.items() if is_given),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class ResultOptions:
-    """Where the results of a test go."""
-
-    label: str | None = option(
-        OUTPUT, "Name of the run, to find it again.", brief="Name of the run, to find it again.", metavar="TEXT"
-    )
-    csv: Path | None = option(
-        OUTPUT,
-        "Append a row for each interval, direction and session to this file.",
-        brief="Append a row for each interval to this file.",
-        metavar="FILE",
-    )
-    as_json: bool = json_flag()
-    as_json_stream: bool = json_stream_flag()
-    redact: bool = redact_flag()
-
-    def to_record(self) -> "Record":
-        """Return the facts that the run log keeps beside the measurements; raise PlanError for a bad label."""
-        from ...engine.results.run_log.label_validation import validate_label  # here: it loads SQLite
-        from ..session.run_spec import Record
-
-        return Record(label=validate_label(self.label))
-
-    def to_outputs(self) -> "Outputs":
-        """Return the outputs; raise UsageError for two kinds of JSON."""
-        from ..session.run_spec import Outputs
-
-        return Outputs(csv=self.csv, as_json=self.as_json, as_json_stream=self.as_json_stream)
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesOutputOptions:
-    """Where the result of a series of runs goes."""
-
-    csv: Path | None = option(
-        OUTPUT, "Write a row for each run.", brief="Write a row for each run.", metavar="FILE"
-    )
-    report: Path | None = option(
-        OUTPUT, "Write an HTML page with plots.", brief="Write an HTML page with plots.", metavar="FILE"
-    )
-    force: bool = flag(OUTPUT, "Replace the files if they exist.", "-f")
-    as_json: bool = json_flag()
-    as_json_stream: bool = json_stream_flag()
-    redact: bool = redact_flag()
-
-    def to_outputs(self) -> "Outputs":
-        """Return the outputs. Raises PlanError if a file cannot be written, UsageError for both kinds of JSON."""
-        from ..session.run_spec import Outputs
-
-        page = self.report
-        if page is not None:
-            from ..session.run_exports import check_report_path
-
-            page = check_report_path(page)
-        check_output_file("CSV file", self.csv, force=self.force)
-        check_output_file("report", page, force=self.force)
-        return Outputs(csv=self.csv, report=page, as_json=self.as_json, as_json_stream=self.as_json_stream)
-
-    @property
-    def arguments(self) -> list[str]:
-        """The same options as words of a command line."""
-        files = {"--csv": self.csv, "--report": self.report}
-        flags = {"--force": self.force, "--json": self.as_json, "--json-stream": self.as_json_stream}
-        flags |= {"--redact": self.redact}
-        return [
-            *(word for name, path in files.items() if path is not None for word in (name, str(path))),
-            *(name for name, is_given in flags.items() if is_given),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class OutputOptions(ResultOptions):
-    """The same, and the pass mark."""
-
-    pass_mark: str = setting_option("pass_mark", OUTPUT)
-    why: bool = flag(
-        OUTPUT, "Say what limits the rate, even without an expected rate.", brief="Say what limits the rate."
-    )
-    confirm: bool = flag(
-        OUTPUT,
-        "The same as --why, and then test once more, with one option changed: is the first finding the limit?",
-        brief="Test again with one option changed, to prove it.",
-    )
-    live: bool = flag(
-        OUTPUT,
-        "On a terminal, redraw one line instead of printing a line for each second.",
-        brief="Redraw one line instead of a line a second.",
-    )
-
-    def line_ns(self, interval_ns: int | None) -> int | None:
-        """Return the time of each line about the test; None for a live line. `interval_ns` is what the user gave.
-
-        A terminal gets a line for each second: the lines stay in view, show each dip, and can be copied into a
-        ticket. A pipe gets them only with --interval: a script that does not ask for them reads the summary alone.
-        """
-        is_csv_on_stdout = str(self.csv).startswith("/dev/")  # as /dev/stdout and /dev/fd/1 may be
-        if self.live or self.as_json or self.as_json_stream or is_csv_on_stdout:
-            return None
-        return interval_ns or (SECOND_NS if sys.stdout.isatty() else None)
+    def apply_to(self, plan: Plan) -> Plan:
+        """Return the plan with these options; raise PlanError for a bad one."""
+        wait_ns = plan.wait_ns if self.wait is None else parsing.time_ns(self.wait, "wait", _WAIT_REMEDY)
+        return replace(plan, exclusive=plan.exclusive or self.exclusive, wait_ns=wait_ns)
