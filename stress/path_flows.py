@@ -11,8 +11,8 @@ are these, but for 3 %; if the share of the bad link lies within the interval; i
 given, is the right one; and if nothing is named in the other direction. A test is void if the hypervisor took more
 than 5 % of the machine's time.
 
-Prints each test, then right and total for each kind of case, and CLEAN if at least 95 % of each are right, and of
-the healthy ones all. Half a minute a test. Needs root, iproute2 and nftables.
+Prints each test, then right and total for each kind of case, and CLEAN if at least 95 % are right, and of the
+healthy ones all. Half a minute a test. Needs root, iproute2 and nftables.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -20,13 +20,10 @@ the healthy ones all. Half a minute a test. Needs root, iproute2 and nftables.
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
-import tempfile
 import threading
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,10 +31,9 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from case_runs import endpoint_at, finish, program, require_root, run_cases
 from end_to_end.parallel_path import Balance, ParallelPath
-from linkgauge.engine.host.cpu import read_core_times
 from linkgauge.engine.model.directions import Direction
-from stolen_time import MOST_STOLEN, stolen_share
 
 _DEADLINE_S: Final = 400.0
 _LEAST_RIGHT: Final = 0.95
@@ -91,8 +87,11 @@ def draw_cases(kinds: tuple[str, ...], runs: int, seed: int) -> Iterator[Case]:
         )
 
 
-def run_case(case: Case) -> str:
-    """Build a case's path and test it; return what is wrong, or nothing. Raise AssertionError without a result."""
+def run_case(case: Case) -> tuple[bool, str]:
+    """Build a case's path and test it; return whether it is right, and what is wrong or else the share it names.
+
+    Raise AssertionError without a result.
+    """
     path = ParallelPath(
         case.members,
         case.balance,
@@ -100,27 +99,26 @@ def run_case(case: Case) -> str:
         slow=case.bad if case.is_slow else None,
         delay_ms=case.delay_ms,
     )
-    endpoint: subprocess.Popen[str] | None = None
     stop = threading.Event()
+    losing: threading.Thread | None = None
     try:
         for direction in Direction.DUPLEX.flows:
             path.watch(case.bad, direction)
-        _break(case, path, stop)
-        endpoint = _start([*path.far, *_program("endpoint", "--open")])
-        assert endpoint.stdout is not None
-        assert "listening" in endpoint.stdout.readline()
-        document = _measure(path, case)
+        losing = _break(case, path, stop)
+        with endpoint_at(path.far):
+            document = _measure(path, case)
         truth = {each.value: path.ports_on(case.bad, each) for each in Direction.DUPLEX.flows}
-        return "; ".join(_judge(case, document, truth))
+        wrong = "; ".join(_judge(case, document, truth))
+        return not wrong, wrong or _said(document)
     finally:
         stop.set()
-        if endpoint is not None:
-            endpoint.terminate()
-            endpoint.communicate(timeout=60)
+        if losing is not None:
+            losing.join()
         path.close()
 
 
-def _break(case: Case, path: ParallelPath, stop: threading.Event) -> None:
+def _break(case: Case, path: ParallelPath, stop: threading.Event) -> threading.Thread | None:
+    """Break what the case wants; return the thread that goes on with it until it is stopped."""
     if case.kind in {"loss", "other hash", "IPv6"}:
         path.lose(case.bad, case.percent, case.direction)
     elif case.kind == "dead":
@@ -131,7 +129,10 @@ def _break(case: Case, path: ParallelPath, stop: threading.Event) -> None:
     elif case.kind == "all alike":
         path.lose_everywhere(case.percent, case.direction)
     elif case.kind == "moments":
-        threading.Thread(target=_lose_at_moments, args=(case, path, stop), daemon=True).start()
+        losing = threading.Thread(target=_lose_at_moments, args=(case, path, stop), daemon=True)
+        losing.start()
+        return losing
+    return None
 
 
 def _lose_at_moments(case: Case, path: ParallelPath, stop: threading.Event) -> None:
@@ -140,22 +141,17 @@ def _lose_at_moments(case: Case, path: ParallelPath, stop: threading.Event) -> N
         path.lose_all_for(draw.choice((0.02, 0.05, 0.1, 0.3)), case.direction)
 
 
-def _program(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "linkgauge", *arguments]
-
-
-def _start(command: list[str]) -> "subprocess.Popen[str]":
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-    return subprocess.Popen(command, text=True, **pipes)
-
-
 def _measure(path: ParallelPath, case: Case) -> dict[str, Any]:
     host = f"[{path.far_address}]" if case.kind == "IPv6" else path.far_address
-    command = [*path.near, *_program("flows", host, "--open", "--json")]
+    command = [*path.near, *program("flows", host, "--open", "--json")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_DEADLINE_S, check=False)
     if done.returncode not in {0, 1} or not done.stdout:
         raise AssertionError(f"exit status {done.returncode}: {done.stderr[-300:]}")
-    document = json.loads(done.stdout)
+    try:
+        document = json.loads(done.stdout)
+    except ValueError as error:
+        text = f"exit status {done.returncode}, {len(done.stdout)} characters, {error}: {done.stderr[-300:]}"
+        raise AssertionError(text) from error
     if (done.returncode == 1) is not document["has_bad_member"]:
         raise AssertionError(f"exit status {done.returncode}, but {document['has_bad_member']}")
     return document
@@ -183,6 +179,19 @@ def _judge(case: Case, document: dict[str, Any], truth: dict[str, set[int]]) -> 
         document["out"]["balances_packets"] and document["in"]["balances_packets"]
     ):
         yield "balancing by packets is not said"
+
+
+def _said(document: dict[str, Any]) -> str:
+    """Return the shares that are named, as a number of members or as an interval."""
+    shares = [
+        f"1 of {found[f'{kind}_members']}" if found[f"{kind}_members"] else f"{low:.0%} to {high:.0%}"
+        for kind, found in (
+            ("silent", document),
+            *((kind, document[name]) for name in ("out", "in") for kind in ("lossy", "slow")),
+        )
+        if (low := found[f"{kind}_share_low"]) is not None and (high := found[f"{kind}_share_high"]) is not None
+    ]
+    return ", ".join(shares)
 
 
 def _judge_bad(case: Case, name: str, found: dict[str, Any], truth: set[int]) -> Iterator[str]:
@@ -216,24 +225,9 @@ def _judge_share(case: Case, name: str, kind: str, found: dict[str, Any], share:
         yield f"{name}: 1 of {members} members"
 
 
-def _try(case: Case) -> str | None:
-    """Test a case; return what is wrong, nothing if it is right, None if the test is void."""
-    before = read_core_times()
-    try:
-        wrong = run_case(case)
-    except (AssertionError, ValueError, subprocess.SubprocessError) as error:
-        wrong = f"not run: {error}"
-    if wrong and (stolen := stolen_share(before)) > MOST_STOLEN:
-        print(f"void: {case}: {stolen:.0%} of this machine's time was stolen", flush=True)
-        return None
-    print(f"{'RIGHT' if not wrong else 'WRONG'}: {case}{wrong and f': {wrong}'}", flush=True)
-    return wrong
-
-
 def main() -> None:
     """Run the cases, and exit with 1 if too few are right."""
-    if os.geteuid() != 0:
-        sys.exit("paths are made of network namespaces: run it as root")
+    require_root()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=40)
@@ -241,20 +235,8 @@ def main() -> None:
     parser.add_argument("--untuned", action="store_true", help="the kinds that were not used to tune")
     options = parser.parse_args()
     kinds = (options.only,) if options.only else UNTUNED if options.untuned else KINDS
-    outcomes: dict[str, list[bool]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["LINKGAUGE_DATA_DIR"] = folder
-        for case in draw_cases(kinds, options.runs, options.seed):
-            wrong = _try(case)
-            if wrong is not None:
-                outcomes[case.kind].append(not wrong)
-    is_clean = bool(outcomes)
-    for kind, rights in outcomes.items():
-        least = 1.0 if kind == "healthy" else _LEAST_RIGHT
-        is_clean = is_clean and sum(rights) >= least * len(rights)
-        print(f"{kind:<18} {sum(rights):>3}/{len(rights)}")
-    print("CLEAN" if is_clean else "some kinds were right too seldom")
-    sys.exit(0 if is_clean else 1)
+    outcomes = run_cases(draw_cases(kinds, options.runs, options.seed), lambda case: case.kind, run_case)
+    finish(outcomes, _LEAST_RIGHT, all_of="healthy")
 
 
 if __name__ == "__main__":

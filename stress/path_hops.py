@@ -8,7 +8,7 @@ to no queue. Some cases have a trap as well: routers that answer once a second a
 router, a router whose own ICMP is late (from the beginning, or from the start of the load), a queue in each
 direction, a direction that loses packets, or no queue at all. A test is right if each direction has exactly the
 queue that is there: before the right hop, with none but silent or slow hops in between. The trap must be seen, too.
-A test is void if the hypervisor took more than 5 % of the machine's time.
+A test is void if the hypervisor took more than 5 % of the machine's time. `--maker` builds chains in other ways.
 
 Prints each test, then right and total for each kind of case, and CLEAN if at least 95 % are right. Half a minute a
 test. Needs root, iproute2, ethtool and nftables, and a quiet machine.
@@ -19,24 +19,20 @@ test. Needs root, iproute2, ethtool and nftables, and a quiet machine.
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
-import tempfile
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Timer
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from end_to_end.chained_path import ChainedPath, LinkQueue
-from linkgauge.engine.host.cpu import read_core_times
+from case_runs import endpoint_at, finish, program, require_root, run_cases
+from end_to_end.chained_path import ChainedPath, LinkQueue, Maker
 from linkgauge.engine.model.directions import Direction
-from stolen_time import MOST_STOLEN, stolen_share
 
 _DEADLINE_S: Final = 60.0
 _LEAST_RIGHT: Final = 0.95
@@ -45,6 +41,7 @@ _LOST_PERCENT: Final = 15
 _HOST_MBIT_S: Final = 10  # TCP keeps little of its own data in the queue of its host (tcp_limit_output_bytes)
 _LINUX_LIMIT_MS: Final = 1_000
 _TRAPS: Final = {"icmp limit": "limited", "silent": "silent", "slow": "slow", "slow under load": "slow"}
+_KINDS_OF_IPV6: Final = ("one queue", "icmp limit", "silent", "two queues", "loss", "healthy")
 KINDS: Final = ("one queue", "icmp limit", "silent", "slow", "slow under load", "two queues", "loss", "healthy")
 
 
@@ -57,6 +54,7 @@ class Case:
     queues: tuple[LinkQueue, ...]
     router: int
     version: int = 4
+    maker: Maker = "tbf"
 
     def __str__(self) -> str:
         queues = "; ".join(str(queue) for queue in self.queues if queue.hold_ms > _NO_QUEUE_MS) or "no queue"
@@ -66,7 +64,7 @@ class Case:
             if self.kind == "loss"
             else trap
         )
-        return f"{self.kind}: {self.nodes} nodes, {queues}{trap}, IPv{self.version}"
+        return f"{self.kind}: {self.nodes} nodes, {queues}{trap}, IPv{self.version}, {self.maker}"
 
     def true_hop(self, direction: Direction) -> int | None:
         """Return the hop before which a direction's queue is, counted from its sender; None without a queue."""
@@ -107,6 +105,10 @@ def _case(kind: str, nodes: int, link: int, direction: Direction, draw: random.R
     if any(_is_at(queue, node) for queue in queues for node in (0, nodes - 1)):
         queues = tuple(replace(queue, mbit_s=_HOST_MBIT_S) for queue in queues)
     routers = list(range(1, nodes - 1))
+    if kind == "loss":  # a bucket without a queue drops packets: it is where the router loses them
+        router = draw.choice(routers)
+        first = replace(queues[0], link=router if direction is Direction.OUT else router - 1)
+        return Case(kind, nodes, (first, queues[1]), router)
     if kind in {"slow", "slow under load"}:  # its devices have no room for a queue of the path
         routers = [router for router in routers if not any(_is_at(queue, router) for queue in queues)]
         if not routers:
@@ -119,10 +121,13 @@ def _is_at(queue: LinkQueue, node: int) -> bool:
     return node == (queue.link if queue.direction is Direction.OUT else queue.link + 1)
 
 
-def run_case(case: Case) -> str:
-    """Build a case's chain and test it; return what is wrong, or nothing. Raise AssertionError without a result."""
-    path = ChainedPath(case.nodes, case.queues, icmp_limit_ms=_LINUX_LIMIT_MS if case.kind == "icmp limit" else 0)
-    endpoint: subprocess.Popen[str] | None = None
+def run_case(case: Case) -> tuple[bool, str]:
+    """Build a case's chain and test it; return whether it is right, and what is wrong.
+
+    Raise AssertionError without a result.
+    """
+    limit_ms = _LINUX_LIMIT_MS if case.kind == "icmp limit" else 0
+    path = ChainedPath(case.nodes, case.queues, icmp_limit_ms=limit_ms, maker=case.maker)
     try:
         if case.kind == "silent":
             path.silence(case.router)
@@ -130,31 +135,20 @@ def run_case(case: Case) -> str:
             path.slow_down(case.router)
         elif case.kind == "loss":
             path.lose(case.router, _LOST_PERCENT, case.queues[0].direction)
-        endpoint = _start([*path.far, *_program("endpoint", "--open")])
-        assert endpoint.stdout is not None
-        assert "listening" in endpoint.stdout.readline()
-        return _judge(case, _measure(case, path))
+        with endpoint_at(path.far):
+            wrong = _judge(case, _measure(case, path))
+            return not wrong, wrong
     finally:
-        if endpoint is not None:
-            endpoint.terminate()
-            endpoint.communicate(timeout=_DEADLINE_S)
         path.close()
-
-
-def _program(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "linkgauge", *arguments]
-
-
-def _start(command: list[str]) -> "subprocess.Popen[str]":
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    return subprocess.Popen(command, text=True, **pipes)
 
 
 def _measure(case: Case, path: ChainedPath) -> dict[str, Any]:
     """Return the path's member of the document; the trap of the load begins with it."""
     host = path.far_address(case.version)
     host = f"[{host}]" if case.version == 6 else host
-    process = _start([*path.near, *_program("path", host, "--open", "--json-stream")])
+    command = [*path.near, *program("path", host, "--open", "--json-stream")]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    process = subprocess.Popen(command, text=True, **pipes)
     timer = Timer(_DEADLINE_S, process.kill)
     timer.start()
     lines: list[str] = []
@@ -197,12 +191,15 @@ def _judge(case: Case, path: dict[str, Any]) -> str:
 def _judge_loss(case: Case, path: dict[str, Any], direction: Direction) -> str:
     """Return what is wrong about the loss of a direction: it is behind the router that loses.
 
-    The other direction may have one, too: a bucket without a queue drops what TCP sends at once.
+    The other direction may have one, too: a bucket without a queue drops what TCP sends at once. Then hops between
+    both places do not tell, so that the right hop lies within what is named.
     """
-    loss = None if path[direction.value] is None else path[direction.value]["loss"]
+    ways = [path[each.value] for each in (direction, direction.opposite)]
+    loss, other = (None if way is None else way["loss"] for way in ways)
     after = case.router if direction is Direction.OUT else case.nodes - 1 - case.router
-    is_right = loss is not None and (loss["after_hop"], loss["before_hop"]) == (after, after + 1)
-    return "" if is_right else f"{direction.value}: loss {loss}, it is behind {after}"
+    first, last = (0, 0) if loss is None else (loss["after_hop"], loss["before_hop"])
+    is_right = first <= after < last and (last - first == 1 or other is not None)
+    return "" if is_right else f"{direction.value}: loss {loss}, it is behind {after}; other way {other}"
 
 
 def _judge_way(case: Case, path: dict[str, Any], direction: Direction) -> str:
@@ -223,43 +220,22 @@ def _judge_way(case: Case, path: dict[str, Any], direction: Direction) -> str:
     return "" if is_right else f"{direction.value}: {shown}, it is before {true_hop} (rises {rises})"
 
 
-def _try(case: Case) -> str | None:
-    """Test a case; return what is wrong, nothing if it is right, None if the test is void."""
-    before = read_core_times()
-    try:
-        wrong = run_case(case)
-    except (AssertionError, subprocess.SubprocessError) as error:
-        wrong = f"not run: {error}"
-    if wrong and (stolen := stolen_share(before)) > MOST_STOLEN:
-        print(f"void: {case}: {stolen:.0%} of this machine's time was stolen", flush=True)
-        return None
-    print(f"{'RIGHT' if not wrong else 'WRONG'}: {case}{wrong and f': {wrong}'}", flush=True)
-    return wrong
-
-
 def main() -> None:
     """Run the cases, and exit with 1 if too few are right."""
-    if os.geteuid() != 0:
-        sys.exit("chains are made of network namespaces: run it as root")
+    require_root()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=42)
     parser.add_argument("--only", choices=KINDS, help="cases of this kind")
+    parser.add_argument("--maker", choices=get_args(Maker), default="tbf", help="how chains are made")
+    parser.add_argument("--ipv6", action="store_true", help="over IPv6 alone, without the slow routers")
     options = parser.parse_args()
-    outcomes: dict[str, list[bool]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["LINKGAUGE_DATA_DIR"] = folder
-        for case in draw_cases((options.only,) if options.only else KINDS, options.runs, options.seed):
-            wrong = _try(case)
-            if wrong is not None:
-                outcomes[case.kind].append(not wrong)
-    for kind, rights in outcomes.items():
-        print(f"{kind:<18} {sum(rights):>3}/{len(rights)}")
-    every = [right for rights in outcomes.values() for right in rights]
-    print(f"{'all':<18} {sum(every):>3}/{len(every)}")
-    is_clean = bool(every) and sum(every) >= _LEAST_RIGHT * len(every)
-    print("CLEAN" if is_clean else "too few are right")
-    sys.exit(not is_clean)
+    kinds = (options.only,) if options.only else _KINDS_OF_IPV6 if options.ipv6 else KINDS
+    cases = (
+        replace(case, maker=options.maker, version=6 if options.ipv6 else case.version)
+        for case in draw_cases(kinds, options.runs, options.seed)
+    )
+    finish(run_cases(cases, lambda case: case.kind, run_case), _LEAST_RIGHT)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,17 @@ Each case is two or three network namespaces with a token bucket between them, i
 
     tbf      tc-tbf(8): a shaper with a queue of 50 ms, which drops what does not fit
     fifo     tbf with a bucket of one frame and a long queue: a slow line, which must not be called a policer
-    policer  nftables, `limit rate over N bytes/second burst M bytes drop` at the receiver's interface
+    policer  a token bucket in the kernel at the receiver's interface (kernel_policer)
+    nftables `limit rate over N bytes/second burst M bytes drop` at the receiver's interface
     short    tbf with a queue of one packet: it drops what exceeds it, as a policer does
-    relay    a policer of our own: `wire_relay` carries the frames between two devices of a third namespace
+    relay    a policer of our own: `wire_relay` carries the frames between two devices of a third namespace, up to
+             32 together, so that above 50 Mb/s it has no bucket of that size
     htb      tc-htb(8) with rate, ceil, burst and cburst
 
-A case is right if the kind is, CIR is within 2 %, and CBS within 15 % or a frame;
-of a fifo the kind alone. A test is void if the hypervisor
-took more than 5 % of the machine's time. nftables counts IP packets, the others Ethernet frames. Linux gives a
-bucket of nftables the tokens of a second besides its burst. Datagrams go one by one, so that no bucket sees several
-packets as one; larger ones than a bucket never pass.
+A case is right if the kind is, CIR is within 2 %, and CBS within 15 % or a frame; of a fifo the kind alone. A test
+is void if the hypervisor took more than 5 % of the machine's time. nftables counts IP packets, the others Ethernet
+frames. Linux gives a bucket of nftables the tokens of a second besides its burst; above 16 MiB no limit is to be
+found. Datagrams go one by one, so that no bucket sees several packets as one; larger ones than a bucket never pass.
 
 Prints each case, then right and total for each maker, and CLEAN if all are right. 15 s to two minutes a case.
 Needs root, iproute2, ethtool and nftables.
@@ -26,11 +27,8 @@ Needs root, iproute2, ethtool and nftables.
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import tempfile
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -39,14 +37,13 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from case_runs import endpoint_at, finish, program, require_root, run_cases
 from end_to_end.namespaces import Namespaces, run_within
-from linkgauge.engine.host.cpu import read_core_times
 from linkgauge.engine.lab.link_spec import LabLink
 from linkgauge.engine.model.serialization import encode
-from stolen_time import MOST_STOLEN, stolen_share
 from wire_relay import Wire
 
-MAKERS: Final = ("tbf", "fifo", "short", "policer", "relay", "htb")
+MAKERS: Final = ("tbf", "fifo", "short", "policer", "nftables", "relay", "htb")
 _DEADLINE_S: Final = 400.0
 _CIR_WITHIN: Final = 0.02
 _CBS_WITHIN: Final = 0.15
@@ -60,10 +57,15 @@ _KINDS: Final = {
     "htb": "shaper",
     "fifo": "line",
     "policer": "policer",
+    "nftables": "policer",
     "short": "policer",
     "relay": "policer",
 }
 _RELAY_BIT_S: Final = 2_000_000_000
+_RELAY_MBIT_S: Final = 50
+_RELAY_BATCH_BYTES: Final = 32 * 1_514  # which it reads together and sends on together
+_MOST_BURST_BYTES: Final = 16 << 20  # that a burst shows
+_R2Q: Final = 1_000  # the quantum of htb's class, which is alone: no warning
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,13 @@ class Case:
 
     @property
     def true_burst_bytes(self) -> float:
-        """The size of the bucket: nftables adds the tokens of a second."""
-        return self.burst_bytes + (self.mbit_s * 1e6 / 8 if self.maker == "policer" else 0)
+        """The size of the bucket.
+
+        nftables adds the tokens of a second (nft_limit_init). htb sends as long as its tokens are not below 0, so
+        that one frame more passes (htb_class_mode).
+        """
+        more = {"nftables": self.mbit_s * 1e6 / 8, "htb": self.datagram_bytes or _FRAME_BYTES}
+        return self.burst_bytes + more.get(self.maker, 0)
 
 
 def draw_cases(options: argparse.Namespace) -> Iterator[Case]:
@@ -97,6 +104,8 @@ def draw_cases(options: argparse.Namespace) -> Iterator[Case]:
         bursts = [0] if maker == "fifo" else options.bursts
         for mbit_s in options.rates:
             for kilobytes in bursts:
+                if maker == "relay" and mbit_s > _RELAY_MBIT_S and kilobytes * 1e3 <= 2 * _RELAY_BATCH_BYTES:
+                    continue
                 case = Case(maker, mbit_s, round(kilobytes * 1e3) or _FRAME_BYTES)
                 yield replace(
                     case,
@@ -117,53 +126,22 @@ class BucketPath:
     def __init__(self, case: Case) -> None:
         self._stack = ExitStack()
         has_relay = case.maker == "relay"
-        spaces = Namespaces(3 if has_relay else 2)
-        self._stack.callback(spaces.close)
-        self.near, self.far = spaces.entries[0], spaces.entries[-1]
+        self._spaces = Namespaces(3 if has_relay else 2)
+        self._stack.callback(self._spaces.close)
+        entries = self._spaces.entries
+        self.near, self.far = entries[0], entries[-1]
         try:
             if has_relay:
-                middle = spaces.entries[1]
-                for device, pid in (("near0", spaces.pids[0]), ("far0", spaces.pids[2])):
-                    run_within(
-                        middle,
-                        "ip",
-                        "link",
-                        "add",
-                        f"relay{device}",
-                        "type",
-                        "veth",
-                        "peer",
-                        "name",
-                        device,
-                        "netns",
-                        pid,
-                    )
-                    run_within(middle, "ip", "link", "set", f"relay{device}", "up")
+                self._connect(1, "relaynear0", 0, "near0")
+                self._connect(1, "relayfar0", 2, "far0")
+                run_within(entries[1], "ip", "link", "set", "relaynear0", "up")
+                run_within(entries[1], "ip", "link", "set", "relayfar0", "up")
             else:
-                run_within(
-                    self.near,
-                    "ip",
-                    "link",
-                    "add",
-                    "near0",
-                    "type",
-                    "veth",
-                    "peer",
-                    "name",
-                    "far0",
-                    "netns",
-                    spaces.pids[1],
-                )
-            for entry, device, place in ((self.near, "near0", 1), (self.far, "far0", 2)):
-                run_within(entry, "ip", "link", "set", "lo", "up")
-                run_within(entry, "ip", "addr", "add", f"{_address(place, 4)}/24", "dev", device)
-                run_within(entry, "ip", "addr", "add", f"{_address(place, 6)}/64", "dev", device, "nodad")
-                run_within(entry, "ip", "link", "set", device, "up")
-                if not case.has_offloads:
-                    command = [*entry, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off"]
-                    subprocess.run(command, check=True, capture_output=True, timeout=_DEADLINE_S)
+                self._connect(0, "near0", 1, "far0")
+            self._set_up(self.near, "near0", 1, has_offloads=case.has_offloads)
+            self._set_up(self.far, "far0", 2, has_offloads=case.has_offloads)
             if has_relay:
-                self._relay(spaces.entries[1], case)
+                self._relay(entries[1], case)
             else:
                 for direction in case.directions:
                     self._add(case, direction)
@@ -171,95 +149,102 @@ class BucketPath:
             self.close()
             raise
 
+    def _connect(self, left: int, here: str, right: int, there: str) -> None:
+        peer = ("peer", "name", there, "netns", self._spaces.pids[right])
+        run_within(self._spaces.entries[left], "ip", "link", "add", here, "type", "veth", *peer)
+
+    def _set_up(self, entry: list[str], device: str, place: int, *, has_offloads: bool) -> None:
+        run_within(entry, "ip", "link", "set", "lo", "up")
+        run_within(entry, "ip", "addr", "add", f"{_address(place, 4)}/24", "dev", device)
+        run_within(entry, "ip", "addr", "add", f"{_address(place, 6)}/64", "dev", device, "nodad")
+        run_within(entry, "ip", "link", "set", device, "up")
+        if not has_offloads:
+            command = [*entry, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off"]
+            subprocess.run(command, check=True, capture_output=True, timeout=_DEADLINE_S)
+
     def _add(self, case: Case, direction: str) -> None:
-        is_out = direction == "out"
-        sender, device = (self.near, "near0") if is_out else (self.far, "far0")
-        receiver, other = (self.far, "far0") if is_out else (self.near, "near0")
+        """Put the bucket where packets of a direction leave, or a policer where they arrive."""
+        ends = ((self.near, "near0"), (self.far, "far0"))
+        (sender, device), (receiver, other) = ends if direction == "out" else ends[::-1]
         rate, burst = f"{case.mbit_s:g}mbit", str(case.burst_bytes)
-        queue = str(
-            max(3 * _FRAME_BYTES, round(case.mbit_s * 1e3 / 8 * (_FIFO_MS if case.maker == "fifo" else _QUEUE_MS)))
-        )
+        hold_ms = _FIFO_MS if case.maker == "fifo" else _QUEUE_MS
+        queue = str(max(3 * _FRAME_BYTES, round(case.mbit_s * 1e3 / 8 * hold_ms)))
         if case.maker == "short":
             queue = str(_ONE_PACKET_BYTES)
+        add = ("tc", "qdisc", "add", "dev", device)
         if case.maker in {"tbf", "fifo", "short"}:
-            run_within(
-                sender,
-                "tc",
-                "qdisc",
-                "add",
-                "dev",
-                device,
-                "root",
-                "tbf",
-                "rate",
-                rate,
-                "burst",
-                burst,
-                "limit",
-                queue,
-            )
+            run_within(sender, *add, "root", "tbf", "rate", rate, "burst", burst, "limit", queue)
         elif case.maker == "htb":
-            run_within(sender, "tc", "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "1")
+            run_within(sender, *add, "root", "handle", "1:", "htb", "default", "1", "r2q", str(_R2Q))
             of_class = ("tc", "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb")
             run_within(sender, *of_class, "rate", rate, "ceil", rate, "burst", burst, "cburst", burst)
-            run_within(sender, "tc", "qdisc", "add", "dev", device, "parent", "1:1", "bfifo", "limit", queue)
+            run_within(sender, *add, "parent", "1:1", "bfifo", "limit", queue)
+        elif case.maker == "policer":
+            self._police(receiver, other, case)
         else:
             rule = f"limit rate over {round(case.mbit_s * 1e6 / 8)} bytes/second burst {burst} bytes drop"
             hook = f"type filter hook ingress device {other} priority 0;"
             run_within(receiver, "nft", f"table netdev policer {{\nchain rules {{\n{hook}\n{rule}\n}}\n}}")
 
+    def _police(self, entry: list[str], device: str, case: Case) -> None:
+        script = str(Path(__file__).with_name("kernel_policer.py"))
+        numbers = (str(round(case.mbit_s * 1e6)), str(case.burst_bytes))
+        process = self._start([*entry, sys.executable, script, device, *numbers])
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+
     def _relay(self, middle: list[str], case: Case) -> None:
         link = LabLink(_RELAY_BIT_S, 1_500, 1_500, 0, "ethernet", burst_bytes=1_514, buffer_bytes=8 << 20)
         wire = Wire(link, round(case.mbit_s * 1e6), case.burst_bytes)
         script = str(Path(__file__).with_name("wire_relay.py"))
-        command = [*middle, sys.executable, script, "relaynear0", "relayfar0", json.dumps(encode(wire))]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE)
+        self._start([*middle, sys.executable, script, "relaynear0", "relayfar0", json.dumps(encode(wire))])
+
+    def _start(self, command: list[str]) -> "subprocess.Popen[bytes]":
+        """Start a process that ends with its input."""
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._stack.callback(process.communicate, timeout=_DEADLINE_S)
+        return process
 
     def close(self) -> None:
-        """End the namespaces."""
+        """End the processes and the namespaces."""
         self._stack.close()
 
 
-def run_case(case: Case) -> dict[str, Any]:
+def run_case(case: Case) -> tuple[bool, str]:
+    """Measure a case; return whether each direction is right, and the numbers."""
+    document = _measure(case)
+    every = [judge(case, document, direction) for direction in case.directions]
+    return all(right for right, _ in every), "; ".join(text for _, text in every)
+
+
+def _measure(case: Case) -> dict[str, Any]:
     """Return the document of a case's measurement."""
     path = BucketPath(case)
-    endpoint = None
     try:
-        endpoint = subprocess.Popen(
-            [*path.far, *_program("endpoint", "--open")],
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        assert endpoint.stdout is not None
-        assert "listening" in endpoint.stdout.readline()
-        host = _address(2, case.version)
-        host = f"[{host}]" if case.version == 6 else host
-        options = ["--direction", "duplex" if len(case.directions) > 1 else next(iter(case.directions)), "--json"]
-        if case.datagram_bytes is not None:
-            options += ["--datagram", str(case.datagram_bytes)]
-        command = [*path.near, *_program("shape", host, "--open", *options)]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_DEADLINE_S)
-        assert done.stdout, done.stderr
-        return json.loads(done.stdout)
+        with endpoint_at(path.far):
+            host = _address(2, case.version)
+            host = f"[{host}]" if case.version == 6 else host
+            options = [
+                "--direction",
+                "duplex" if len(case.directions) > 1 else next(iter(case.directions)),
+                "--json",
+            ]
+            if case.datagram_bytes is not None:
+                options += ["--datagram", str(case.datagram_bytes)]
+            command = [*path.near, *program("shape", host, "--open", *options)]
+            done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_DEADLINE_S)
+            assert done.stdout, done.stderr
+            return json.loads(done.stdout)
     finally:
-        if endpoint is not None:
-            endpoint.terminate()
-            endpoint.communicate(timeout=_DEADLINE_S)
         path.close()
-
-
-def _program(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "linkgauge", *arguments]
 
 
 def judge(case: Case, document: dict[str, Any], direction: str) -> tuple[bool, str]:
     """Return whether a direction's numbers are right, and the numbers."""
     found = document[direction]
     if found["cir_mbit_s"] is None:
-        return False, f"{direction}: {found['limit']}"
-    frame = found["frame_bytes"] - (_ETHERNET_BYTES if case.maker == "policer" else 0)
+        return case.true_burst_bytes > _MOST_BURST_BYTES, f"{direction}: {found['limit']}"
+    frame = found["frame_bytes"] - (_ETHERNET_BYTES if case.maker == "nftables" else 0)
     share = frame / found["frame_bytes"]
     cir, cbs = found["cir_mbit_s"] * share, found["cbs_bytes"] * share
     off, miss = cir / case.mbit_s - 1, cbs - case.true_burst_bytes
@@ -276,25 +261,9 @@ def judge(case: Case, document: dict[str, Any], direction: str) -> tuple[bool, s
     return is_kind and abs(off) <= _CIR_WITHIN and is_burst, text
 
 
-def _try(case: Case) -> bool | None:
-    """Measure a case; return whether it is right, None if it is void."""
-    before = read_core_times()
-    try:
-        document = run_case(case)
-        every = [judge(case, document, direction) for direction in case.directions]
-    except (AssertionError, subprocess.SubprocessError) as error:
-        every = [(False, f"not run: {error}")]
-    is_right = all(right for right, _ in every)
-    stolen = stolen_share(before)
-    word = "RIGHT" if is_right else "WRONG" if stolen <= MOST_STOLEN else f"void ({stolen:.0%} stolen)"
-    print(f"{word}: {case}: {'; '.join(text for _, text in every)}", flush=True)
-    return is_right if is_right or stolen <= MOST_STOLEN else None
-
-
 def main() -> None:
     """Run the cases, and exit with 1 if one is wrong."""
-    if os.geteuid() != 0:
-        sys.exit("token buckets are made in network namespaces: run it as root")
+    require_root()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--makers", nargs="+", choices=MAKERS, default=list(MAKERS))
     parser.add_argument("--rates", nargs="+", type=float, default=[5, 20, 100, 500], metavar="MBIT_S")
@@ -304,19 +273,7 @@ def main() -> None:
     parser.add_argument("--datagram", type=int, metavar="BYTES")
     parser.add_argument("--offloads-off", action="store_true")
     options = parser.parse_args()
-    outcomes: dict[str, list[bool]] = defaultdict(list)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["LINKGAUGE_DATA_DIR"] = folder
-        for case in draw_cases(options):
-            is_right = _try(case)
-            if is_right is not None:
-                outcomes[case.maker].append(is_right)
-    for maker, rights in outcomes.items():
-        print(f"{maker:<8} {sum(rights):>3}/{len(rights)}")
-    every = [right for rights in outcomes.values() for right in rights]
-    is_clean = bool(every) and all(every)
-    print("CLEAN" if is_clean else "not all are right")
-    sys.exit(not is_clean)
+    finish(run_cases(draw_cases(options), lambda case: case.maker, run_case))
 
 
 if __name__ == "__main__":

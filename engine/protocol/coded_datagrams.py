@@ -12,6 +12,8 @@ from .tokens import CODE_BYTES
 
 _HEAD: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBc")
 T = TypeVar("T")
+CODED_BYTES: Final = _HEAD.size + CODE_BYTES
+"""The bytes of a datagram beside its body."""
 
 
 def encode_coded(secret: bytes, use: bytes, kind: bytes, body: bytes) -> bytes:
@@ -24,7 +26,7 @@ def decode_coded(
     data: bytes, secret: bytes, use: bytes, decoders: Mapping[bytes, Callable[[bytes], T | None]]
 ) -> T | None:
     """Return what the decoder of its kind makes of the body; None for any other bytes, which never raise."""
-    if len(data) < _HEAD.size + CODE_BYTES:
+    if len(data) < CODED_BYTES:
         return None
     fields, code = data[:-CODE_BYTES], data[-CODE_BYTES:]
     magic, version, kind = _HEAD.unpack_from(fields)

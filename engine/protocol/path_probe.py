@@ -10,23 +10,20 @@ All have the same fields and a code over them; PROBE and LARGE are padded with z
 over the socket of a UDP session (datagram_handshake.py), so only to an address that has echoed its cookie.
 """
 
-import hmac
 import struct
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from ipaddress import IPv6Address, ip_address
-from typing import Final
+from typing import Final, Self
 
 from ..model.directions import Direction
-from ..model.shared_key import constant_time_equal
-from .payload_datagrams import CONTROL_MAGIC
-from .preamble import PROTOCOL_VERSION
-from .tokens import CODE_BYTES
+from .coded_datagrams import CODED_BYTES, decode_coded, encode_coded
 
-_FIELDS: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBcII16s")
-PATH_HEADER_BYTES: Final = _FIELDS.size + CODE_BYTES
+_FIELDS: Final = struct.Struct(">II16s")
+PATH_HEADER_BYTES: Final = CODED_BYTES + _FIELDS.size
 MAX_UDP_BYTES: Final = 65_507
 MIN_PATH_MTU_BYTES: Final = {4: 576, 6: 1_280}  # every path carries these: RFC 791, RFC 8200
+_USE: Final = b"path"
 _KIND: Final = b"M"
 _SIZE_BITS: Final = 18
 _TTL_BITS: Final = 6
@@ -67,40 +64,36 @@ class PathDatagram:
         """Return its bytes, padded to its own length."""
         router = _NO_ROUTER if self.router is None else _pack_router(self.router)
         kind_and_size = (self.kind << _TTL_BITS | self.ttl) << _SIZE_BITS | self.size_bytes
-        fields = _FIELDS.pack(CONTROL_MAGIC, PROTOCOL_VERSION, _KIND, self.serial, kind_and_size, router)
-        data = fields + _code(session_secret, fields)
+        data = encode_coded(session_secret, _USE, _KIND, _FIELDS.pack(self.serial, kind_and_size, router))
         return data.ljust(self.size_bytes, b"\0") if self.kind in _PADDED else data
+
+    @classmethod
+    def unpack(cls, body: bytes) -> Self | None:
+        """Read the body; None if it has another length, or no kind."""
+        if len(body) != _FIELDS.size:
+            return None
+        serial, kind_and_size, router = _FIELDS.unpack(body)
+        kind, ttl = kind_and_size >> _SIZE_BITS + _TTL_BITS, kind_and_size >> _SIZE_BITS & (1 << _TTL_BITS) - 1
+        if kind not in set(PathKind):
+            return None
+        name = None if router == _NO_ROUTER else _unpack_router(router)
+        return cls(PathKind(kind), serial, kind_and_size & (1 << _SIZE_BITS) - 1, name, ttl)
 
 
 def decode_path_datagram(data: bytes, session_secret: bytes) -> PathDatagram | None:
     """Return such a datagram of the session; None for any other bytes, which never raise."""
-    datagram = decode_quoted_path_datagram(data, session_secret)
-    if datagram is None:
+    found = decode_quoted_path_datagram(data, session_secret)
+    if found is None:
         return None
-    length = datagram.size_bytes if datagram.kind in _PADDED else PATH_HEADER_BYTES
-    return datagram if len(data) == length else None
+    return found if len(data) == (found.size_bytes if found.kind in _PADDED else PATH_HEADER_BYTES) else None
 
 
 def decode_quoted_path_datagram(data: bytes, session_secret: bytes) -> PathDatagram | None:
     """Return the datagram that begins with these bytes: a router quotes only the beginning of a long one."""
-    if len(data) < PATH_HEADER_BYTES:
+    found = decode_coded(data[:PATH_HEADER_BYTES], session_secret, _USE, {_KIND: PathDatagram.unpack})
+    if found is None or found.size_bytes > MAX_UDP_BYTES + PATH_HEADER_BYTES:
         return None
-    fields, code = data[: _FIELDS.size], data[_FIELDS.size : PATH_HEADER_BYTES]
-    magic, version, letter, serial, kind_and_size, router = _FIELDS.unpack(fields)
-    if magic != CONTROL_MAGIC or version != PROTOCOL_VERSION or letter != _KIND:
-        return None
-    kind, ttl = kind_and_size >> _SIZE_BITS + _TTL_BITS, kind_and_size >> _SIZE_BITS & (1 << _TTL_BITS) - 1
-    size_bytes = kind_and_size & (1 << _SIZE_BITS) - 1
-    if kind not in set(PathKind) or not constant_time_equal(_code(session_secret, fields), code):
-        return None
-    if size_bytes > MAX_UDP_BYTES + PATH_HEADER_BYTES or (ttl > 0) is not (kind == PathKind.TRACE):
-        return None
-    name = None if router == _NO_ROUTER else _unpack_router(router)
-    return PathDatagram(PathKind(kind), serial, size_bytes, name, ttl)
-
-
-def _code(session_secret: bytes, fields: bytes) -> bytes:
-    return hmac.digest(session_secret, b"path" + fields, "sha256")[:CODE_BYTES]
+    return None if (found.ttl > 0) is not (found.kind == PathKind.TRACE) else found
 
 
 def _pack_router(text: str) -> bytes:

@@ -8,19 +8,16 @@ the socket of a UDP session (datagram_handshake.py), so only to an address that 
 times are of its own monotonic clock.
 """
 
-import hmac
 import struct
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
-from ..model.shared_key import constant_time_equal
-from .payload_datagrams import CONTROL_MAGIC
-from .preamble import PROTOCOL_VERSION
-from .tokens import CODE_BYTES
+from .coded_datagrams import CODED_BYTES, decode_coded, encode_coded
 
-_FIELDS: Final = struct.Struct(f">{len(CONTROL_MAGIC)}sBcQQQQ")
-DATAGRAM_PROBE_BYTES: Final = _FIELDS.size + CODE_BYTES
+_NUMBERS: Final = struct.Struct(">QQQQ")
+DATAGRAM_PROBE_BYTES: Final = CODED_BYTES + _NUMBERS.size
 MAX_PROBE_NUMBER: Final = 2**62 - 1
+_USE: Final = b"probe"
 _PROBE_KIND: Final = b"P"
 _ECHO_KIND: Final = b"E"
 
@@ -34,7 +31,13 @@ class ProbeDatagram:
 
     def pack(self, session_secret: bytes) -> bytes:
         """Return its `DATAGRAM_PROBE_BYTES` bytes."""
-        return _pack(session_secret, _PROBE_KIND, self.serial, self.sent_ns, 0, 0)
+        return encode_coded(session_secret, _USE, _PROBE_KIND, _NUMBERS.pack(self.serial, self.sent_ns, 0, 0))
+
+    @classmethod
+    def unpack(cls, body: bytes) -> Self | None:
+        """Read the body; None if it is impossible."""
+        numbers = _read_numbers(body)
+        return None if numbers is None or any(numbers[2:]) else cls(*numbers[:2])
 
     def echo(self, arrived_ns: int, answered_ns: int) -> "EchoDatagram":
         """Return its echo, with the far end's times of its arrival and of the answer."""
@@ -52,40 +55,30 @@ class EchoDatagram:
 
     def pack(self, session_secret: bytes) -> bytes:
         """Return its `DATAGRAM_PROBE_BYTES` bytes."""
-        return _pack(session_secret, _ECHO_KIND, self.serial, self.sent_ns, self.arrived_ns, self.answered_ns)
+        body = _NUMBERS.pack(self.serial, self.sent_ns, self.arrived_ns, self.answered_ns)
+        return encode_coded(session_secret, _USE, _ECHO_KIND, body)
+
+    @classmethod
+    def unpack(cls, body: bytes) -> Self | None:
+        """Read the body; None if it is impossible."""
+        numbers = _read_numbers(body)
+        return None if numbers is None else cls(*numbers)
 
 
 def decode_probe(data: bytes, session_secret: bytes) -> ProbeDatagram | None:
     """Return a datagram as a probe of the session; None for any other bytes, which never raise."""
-    fields = _unpack(data, session_secret, _PROBE_KIND)
-    return None if fields is None or any(fields[2:]) else ProbeDatagram(*fields[:2])
+    return decode_coded(data, session_secret, _USE, {_PROBE_KIND: ProbeDatagram.unpack})
 
 
 def decode_echo(data: bytes, session_secret: bytes) -> EchoDatagram | None:
     """Return a datagram as an echo of the session; None for any other bytes, which never raise."""
-    fields = _unpack(data, session_secret, _ECHO_KIND)
-    return None if fields is None else EchoDatagram(*fields)
+    return decode_coded(data, session_secret, _USE, {_ECHO_KIND: EchoDatagram.unpack})
 
 
-def _pack(secret: bytes, kind: bytes, *numbers: int) -> bytes:
-    fields = _FIELDS.pack(CONTROL_MAGIC, PROTOCOL_VERSION, kind, *numbers)
-    return fields + _code(secret, fields)
-
-
-def _unpack(data: bytes, secret: bytes, expected_kind: bytes) -> tuple[int, int, int, int] | None:
-    """Return the serial and times of a datagram of the session; None for any other bytes, or out of range."""
-    if len(data) != DATAGRAM_PROBE_BYTES:
+def _read_numbers(body: bytes) -> tuple[int, int, int, int] | None:
+    """Return the serial and the times of a body; None if it has another length, or if they are out of range."""
+    if len(body) != _NUMBERS.size:
         return None
-    fields, code = data[: _FIELDS.size], data[_FIELDS.size :]
-    magic, version, kind, *numbers = _FIELDS.unpack(fields)
-    if (magic, version, kind) != (CONTROL_MAGIC, PROTOCOL_VERSION, expected_kind):
-        return None
-    serial, sent_ns, arrived_ns, answered_ns = numbers
+    serial, sent_ns, arrived_ns, answered_ns = numbers = _NUMBERS.unpack(body)
     is_possible = serial > 0 and max(numbers) <= MAX_PROBE_NUMBER
-    if not is_possible or not constant_time_equal(_code(secret, fields), code):
-        return None
-    return serial, sent_ns, arrived_ns, answered_ns
-
-
-def _code(secret: bytes, fields: bytes) -> bytes:
-    return hmac.digest(secret, b"probe" + fields, "sha256")[:CODE_BYTES]
+    return (serial, sent_ns, arrived_ns, answered_ns) if is_possible else None

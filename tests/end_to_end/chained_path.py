@@ -1,12 +1,12 @@
 """Two hosts and one to four routers in a chain, each in a network namespace, with queues at any of the links.
 
 Node 0 is the near host and the last one the far host. Link `i` is between the nodes `i` and `i + 1`. A queue is a
-token bucket (tc-tbf(8)) where packets leave: of a way out at node `i`, of a way in at node `i + 1`.
+token bucket (tc-tbf(8) or tc-htb(8)) where packets leave: of a way out at node `i`, of a way in at node `i + 1`.
 """
 
 import subprocess
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from linkgauge.engine.model.directions import Direction
 
@@ -15,7 +15,11 @@ from .namespaces import DEADLINE_S, Namespaces, run_within
 _FRAME_BYTES: Final = 1_514
 _LEAST_BURST_BYTES: Final = 2 * _FRAME_BYTES
 _LEAST_QUEUE_BYTES: Final = 3 * _FRAME_BYTES
+_MOST_JOINED_BYTES: Final = 16_000  # tbf cuts what is longer into packets again
 _TO_NEAR, _TO_FAR = "near", "far"
+
+Maker = Literal["tbf", "htb", "bridge", "offloads"]
+"""How chains are made: with tbf; with htb; with the addresses on bridges; with tbf behind segmentation offloads."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,11 @@ class LinkQueue:
 class ChainedPath:
     """A chain that is up, with cubic at both ends. `entries` are what command lines begin with at each node."""
 
-    def __init__(self, nodes: int, queues: tuple[LinkQueue, ...] = (), *, icmp_limit_ms: int = 0) -> None:
+    def __init__(
+        self, nodes: int, queues: tuple[LinkQueue, ...] = (), *, icmp_limit_ms: int = 0, maker: Maker = "tbf"
+    ) -> None:
         """Build it; every router sends a message of ICMP to a host once in `icmp_limit_ms`, 0 without a limit."""
+        self._maker = maker
         self._namespaces = Namespaces(nodes)
         self.entries = self._namespaces.entries
         try:
@@ -108,14 +115,26 @@ class ChainedPath:
 
     def _connect(self, link: int) -> None:
         left, right = self.entries[link], self.entries[link + 1]
-        ends = (_TO_FAR, "type", "veth", "peer", "name", _TO_NEAR, "netns", self._namespaces.pids[link + 1])
+        has_bridges = self._maker == "bridge"
+        here, there = ("port-far", "port-near") if has_bridges else (_TO_FAR, _TO_NEAR)
+        ends = (here, "type", "veth", "peer", "name", there, "netns", self._namespaces.pids[link + 1])
         run_within(left, "ip", "link", "add", *ends)
-        for entry, device, place in ((left, _TO_FAR, 1), (right, _TO_NEAR, 2)):
+        for entry, port, device, place in ((left, here, _TO_FAR, 1), (right, there, _TO_NEAR, 2)):
+            if has_bridges:
+                run_within(entry, "ip", "link", "add", device, "type", "bridge")
+                run_within(entry, "ip", "link", "set", port, "master", device)
+            for name in {port, device}:
+                self._raise_device(entry, name)
             run_within(entry, "ip", "addr", "add", f"{address(link, place)}/24", "dev", device)
             run_within(entry, "ip", "addr", "add", f"{address(link, place, 6)}/64", "dev", device, "nodad")
-            run_within(entry, "ip", "link", "set", device, "gso_max_segs", "1", "up")
-            command = [*entry, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off"]
-            subprocess.run(command, check=True, capture_output=True, timeout=DEADLINE_S)
+
+    def _raise_device(self, entry: list[str], device: str) -> None:
+        if self._maker == "offloads":
+            run_within(entry, "ip", "link", "set", device, "up")
+            return
+        run_within(entry, "ip", "link", "set", device, "gso_max_segs", "1", "up")
+        command = [*entry, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off"]
+        subprocess.run(command, check=True, capture_output=True, timeout=DEADLINE_S)
 
     def _set_up(self, node: int, entry: list[str], icmp_limit_ms: int) -> None:
         run_within(entry, "ip", "link", "set", "lo", "up")
@@ -140,8 +159,17 @@ class ChainedPath:
         node, device = (queue.link, _TO_FAR) if is_out else (queue.link + 1, _TO_NEAR)
         burst = max(_LEAST_BURST_BYTES, round(queue.mbit_s * 1e6 / 8 / 1_000))
         limit = max(_LEAST_QUEUE_BYTES, round(queue.hold_ms * queue.mbit_s * 1e3 / 8))
-        bucket = ("rate", f"{queue.mbit_s:g}mbit", "burst", str(burst), "limit", str(limit))
-        run_within(self.entries[node], "tc", "qdisc", "replace", "dev", device, "root", "tbf", *bucket)
+        entry, rate = self.entries[node], f"{queue.mbit_s:g}mbit"
+        of_device = ("tc", "qdisc", "replace", "dev", device)
+        if self._maker == "offloads":
+            burst = max(burst, _MOST_JOINED_BYTES)
+        if self._maker != "htb":
+            run_within(entry, *of_device, "root", "tbf", "rate", rate, "burst", str(burst), "limit", str(limit))
+            return
+        run_within(entry, *of_device, "root", "handle", "1:", "htb", "default", "1")
+        htb = ("htb", "rate", rate, "ceil", rate, "burst", str(burst), "cburst", str(burst), "quantum", "1514")
+        run_within(entry, "tc", "class", "add", "dev", device, "parent", "1:", "classid", "1:1", *htb)
+        run_within(entry, *of_device, "parent", "1:1", "bfifo", "limit", str(limit))
 
 
 def address(link: int, place: int, version: int = 4) -> str:

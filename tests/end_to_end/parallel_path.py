@@ -25,6 +25,9 @@ from .namespaces import DEADLINE_S, Namespaces, run_within
 Balance = Literal["routes", "hash", "packets"]
 
 _TABLE: Final = 100  # of member 0, by its mark
+# Addresses, protocol and ports (ip-sysctl). Policy 1 would take the hash of the sending socket, which is a new one
+# for each socket on one host: a real router has no such thing.
+_HASH_FIELDS: Final = 0x37
 _TUNSETIFF: Final = 0x400454CA
 _TAP: Final = 0x1002  # IFF_TAP and IFF_NO_PI
 
@@ -50,7 +53,6 @@ class ParallelPath:
         delay_ms: float = 0.0,
     ) -> None:
         self._members, self._version = members, version
-        self._has_routes = balance == "routes"
         self._relay: subprocess.Popen[bytes] | None = None
         self._namespaces = Namespaces(4)
         self._entries = self._namespaces.entries
@@ -105,16 +107,11 @@ class ParallelPath:
         self._arriving(member, direction, rule)
 
     def watch(self, member: int, direction: Direction) -> None:
-        """Note the near host's ports whose datagrams a member carries in a direction.
-
-        The kernel's routes take the hash of the sending socket, if it has one. An endpoint's answer to a hello
-        comes from another socket than the session's, so with routes only 256 bytes of payload count.
-        """
+        """Note the near host's ports whose datagrams a member carries in a direction."""
         entry = self._entries[2 if direction is Direction.OUT else 1]
         port = "sport" if direction is Direction.OUT else "dport"
         kind = "set seen { type inet_service; flags dynamic; size 65535; }"
-        sizes = "meta length { 284, 304 }" if self._has_routes else ""
-        rule = f"iifname m{member} meta l4proto udp {sizes} add @seen {{ udp {port} }}"
+        rule = f"iifname m{member} meta l4proto udp add @seen {{ udp {port} }}"
         _prerouting(entry, "-350", f"seen{member}", rule, kind)
 
     def ports_on(self, member: int, direction: Direction) -> set[int]:
@@ -148,8 +145,8 @@ class ParallelPath:
         values = (
             "net.ipv4.ip_forward=1",
             "net.ipv6.conf.all.forwarding=1",
-            "net.ipv4.fib_multipath_hash_policy=1",
-            "net.ipv6.fib_multipath_hash_policy=1",
+            *(f"net.{each}.fib_multipath_hash_policy=3" for each in ("ipv4", "ipv6")),
+            *(f"net.{each}.fib_multipath_hash_fields={_HASH_FIELDS}" for each in ("ipv4", "ipv6")),
             "net.ipv4.icmp_errors_use_inbound_ifaddr=1",
             "net.ipv4.icmp_ratelimit=0",
             "net.ipv6.icmp.ratelimit=0",

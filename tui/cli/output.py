@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
-from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer
+from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer, write_all
 from ...engine.host.debug_log import lost_lines_problem
 from ...engine.host.end_signals import end_signals
 from ...engine.model.errors import OutputError, PlanError, RunLogError, explain_os_error
@@ -224,8 +224,7 @@ class BackgroundStream:
         """Queue text, or write it at once."""
         text = REDACTION.text(text)
         if text and not _background.put(self._stream, text):
-            self._stream.write(text)
-            self._stream.flush()
+            _write_whole(self._stream, text)
         return len(text)
 
     def flush(self) -> None:
@@ -249,13 +248,28 @@ def _emit(text: str) -> None:
     if _background.put(sys.stdout, text):
         return
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        _write_whole(sys.stdout, text)
     except BrokenPipeError:
         discard_stdout()
     except OSError as error:
         discard_stdout()  # the interpreter would write the rest at its end, and fail once more
         raise OutputError(f"cannot write to stdout: {explain_os_error(error)}") from error
+
+
+def _write_whole(stream: TextIO, text: str) -> None:
+    """Write all of a text.
+
+    With PYTHONUNBUFFERED a stream of Python drops the rest of a write that a signal cuts short, which a pipe does
+    from 64 KiB on, and says nothing.
+    """
+    stream.flush()
+    try:
+        fd = stream.fileno()
+    except (OSError, ValueError):  # a stream without a file
+        stream.write(text)
+        stream.flush()
+    else:
+        write_all(fd, _encode(stream, text))
 
 
 def emit_line(text: str) -> None:
@@ -373,8 +387,7 @@ def _write_stderr(text: str) -> None:
     if _background.put(sys.stderr, text):
         return
     with contextlib.suppress(OSError):
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        _write_whole(sys.stderr, text)
 
 
 def log_stderr_line(text: str, loss_text: LossText) -> None:

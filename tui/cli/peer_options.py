@@ -282,3 +282,11 @@ class FarEndOptions:
         Raises UsageError for options that it has no use for, and PlanError for a wrong address.
         """
         return self.ssh.apply_to(self.access.parse_peer(text))
+
+    def find_linkgauge(self, text: str | None, command: str) -> Peer:
+        """Return the named peer of a command; raise UsageError if it is another program, which does not know it."""
+        peer = self.find_peer(find_named(text, command))
+        reason = why_unavailable(peer, Feature.PATH_MTU)
+        if reason is not None:
+            raise UsageError(f"linkgauge {command} does not go with {peer}: {reason}")
+        return peer

@@ -4,19 +4,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from ...control.connection import ControlConnection
-from ...control.handshake import HandshakeResult
-from ...iperf3.protocol.missing_features import Feature, why_unavailable
 from ...model.counters.path_trace import PathTrace
 from ...model.directions import Direction
-from ...model.errors import ConnectionClosed, PeerError, PlanError, explain_os_error
-from ...model.peer import Peer
-from ...model.plan import SECOND_NS, Plan, Settings, SocketOptions
-from ...model.run_end import Reason, RunEnd
-from ...model.workload import Workload
+from ...model.errors import PeerError, PlanError
+from ...model.plan import SECOND_NS, Plan
 from ...protocol.flow_datagrams import (
     MAX_FLOW_DATAGRAM_BYTES,
     MAX_FLOWS,
@@ -26,14 +21,14 @@ from ...protocol.flow_datagrams import (
     MIN_GAP_NS,
     TWIN_EVERY,
 )
-from ...protocol.messages import Message, Stop, Traced
+from ...protocol.messages import Message, Traced
 from ...results.flows.flow_counts import FlowCounts
 from ...results.flows.flow_result import DirectionFlows, FlowsResult, judge_flows
 from ...results.flows.next_round import NextRound, plan_next_round
-from ..connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors
+from ..connect import FarEnd
 from .flow_exchange import FlowExchange
 from .flow_traces import FlowTracing
-from .started_test import started_test
+from .started_test import ExchangeRequest, connected, started_test
 
 FLOWS: Final = 256
 SWEEPS: Final = 200
@@ -45,27 +40,22 @@ ROUND_S: Final = 60.0
 """The longest time of a further round."""
 _MARGIN_S: Final = 120.0
 _MAX_TRACES: Final = 8
-_UNBOUND: Final = SocketOptions()
-_NO_TURN: Final = Plan()
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class FlowsRequest:
+class FlowsRequest(ExchangeRequest):
     """What is sent: flows, datagrams of each in the first round, their UDP payload, and the rate of all flows.
 
     `rate_bit_s` is of payload in each direction. `first_port` is the first of as many source ports in a row; None
-    leaves them to the kernel. Of the plan `turn` only `exclusive` and `wait_ns` count.
+    leaves them to the kernel.
     """
 
-    direction: Direction = Direction.DUPLEX
     flows: int = FLOWS
     sweeps: int = SWEEPS
     datagram_bytes: int = DATAGRAM_BYTES
     rate_bit_s: int = RATE_BIT_S
     first_port: int | None = None
-    binding: SocketOptions = _UNBOUND
-    turn: Plan = _NO_TURN
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -78,8 +68,7 @@ class FlowsRequest:
             raise PlanError("datagram", self.datagram_bytes, text)
         if not MIN_GAP_NS <= self.gap_ns <= MAX_GAP_NS or self.rate_bit_s > MAX_RATE_BIT_S:
             raise PlanError("rate", self.rate_bit_s, "give a rate of 1 to 20,000 datagrams a second, up to 100M")
-        if self.first_port is not None and self.first_port + self.flows > 1 << 16:
-            raise PlanError("cport", self.first_port, "give a port with room for all flows behind it, up to 65535")
+        check_ports(self.first_port, self.flows)
 
     @property
     def gap_ns(self) -> int:
@@ -95,14 +84,13 @@ class FlowsRequest:
     def plan(self) -> Plan:
         """The test that the endpoint prepares: one of UDP without sessions of payload."""
         seconds = self.round_s * 3 + 4 * ROUND_S + _MARGIN_S
-        settings = Settings(
-            direction=self.direction, datagram_bytes=self.datagram_bytes, rate_bit_s=self.rate_bit_s
-        )
-        return replace(
-            Plan(settings, Workload.UDP, duration_ns=round(seconds * SECOND_NS), interval_ns=SECOND_NS),
-            exclusive=self.turn.exclusive,
-            wait_ns=self.turn.wait_ns,
-        )
+        return self.udp_plan(seconds, self.datagram_bytes, self.rate_bit_s)
+
+
+def check_ports(first_port: int | None, flows: int) -> None:
+    """Raise PlanError if a row of source ports ends beyond the last one."""
+    if first_port is not None and first_port + flows > 1 << 16:
+        raise PlanError("cport", first_port, "give a port with room for all flows behind it, up to 65535")
 
 
 OnRound = Callable[[int, int, int], None]
@@ -116,28 +104,11 @@ async def measure_flows(
 
     Raises PeerError if the far end cannot be reached, declines, or knows no flows.
     """
-    reason = why_unavailable(peer, Feature.PATH_MTU) if isinstance(peer, Peer) else None
-    if reason is not None:
-        raise PeerError(f"{peer}: {reason}")
-    async with connect(peer, request.binding) as (control, ends):
-        _check_far_end(peer, ends)
-        try:
-            with explained_errors(peer):
-                return await _Measurement(control, peer, request, on_round).measure()
-        except ConnectionClosed as error:
-            raise PeerError(f"{peer} ended the conversation: {error}; {CHECK_HAS_UDP}") from error
-        except OSError as error:
-            raise PeerError(f"{peer}: {explain_os_error(error)}") from error
-        finally:
-            control.try_send(Stop(RunEnd(Reason.STOPPED, "")))
-
-
-def _check_far_end(peer: FarEnd, ends: HandshakeResult) -> None:
-    if ends.is_data_tunneled:
-        raise PeerError(f"{peer}: --via-ssh cannot carry datagrams; leave it out")
-    if not ends.far.reads_flows:
-        text = "is too old for a test of many flows: install this version of linkgauge there as well"
-        raise PeerError(f"{peer}: its {ends.far.program} {text}")
+    async with connected(peer, request.binding) as (control, ends):
+        if not ends.far.reads_flows:
+            text = "is too old for a test of many flows: install this version of linkgauge there as well"
+            raise PeerError(f"{peer}: its {ends.far.program} {text}")
+        return await _Measurement(control, peer, request, on_round).measure()
 
 
 class _Measurement:

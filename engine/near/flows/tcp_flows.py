@@ -13,59 +13,52 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ...iperf3.protocol.missing_features import Feature, why_unavailable
 from ...model.counters.samples import Sample, SessionSample
 from ...model.directions import Direction, sender_of
 from ...model.errors import PeerError, PlanError
 from ...model.events import Event, Sampled, Started
 from ...model.peer import Peer
-from ...model.plan import MAX_SESSIONS, SECOND_NS, Plan, Settings, SocketOptions
+from ...model.plan import MAX_SESSIONS, SECOND_NS, Plan, Settings
 from ...model.workload import Workload
 from ...results.flows.flow_counts import FlowCounts, FlowRound
 from ...results.flows.flow_result import FlowsResult, Transport, judge_flows
 from ..connect import FarEnd
 from ..run import open_run
+from .flow_measurement import MIN_FLOWS, check_ports
+from .started_test import ExchangeRequest, require_linkgauge
 
 TCP_FLOWS: Final = 64
 TCP_RATE_BIT_S: Final = 40_000_000
 TCP_SECONDS: Final = 10.0
-MIN_FLOWS: Final = 8
 _INTERVAL_NS: Final = SECOND_NS // 2
 _MARGIN_S: Final = 60.0
 _PORTS: Final = (10_000, 32_000)  # below those that Linux chooses for other connections
 _TRIES: Final = 4
 _USUAL_MSS: Final = 1_448
-_UNBOUND: Final = SocketOptions()
-_NO_TURN: Final = Plan()
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class TcpFlowsRequest:
+class TcpFlowsRequest(ExchangeRequest):
     """The connections of each direction, their rate together, and how long they send.
 
-    `first_port` is the first of their source ports in a row; None chooses one. Of the plan `turn` only `exclusive`
-    and `wait_ns` count.
+    `first_port` is the first of their source ports in a row; None chooses one.
     """
 
-    direction: Direction = Direction.DUPLEX
     flows: int = TCP_FLOWS
     rate_bit_s: int = TCP_RATE_BIT_S
     seconds: float = TCP_SECONDS
     first_port: int | None = None
-    binding: SocketOptions = _UNBOUND
-    turn: Plan = _NO_TURN
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
         if not MIN_FLOWS <= self.flows <= MAX_SESSIONS:
             raise PlanError("flows", self.flows, f"give {MIN_FLOWS} to {MAX_SESSIONS} connections of TCP")
-        if self.first_port is not None and self.first_port + self.flows > 1 << 16:
-            raise PlanError("cport", self.first_port, "give a port with room for all flows behind it, up to 65535")
+        check_ports(self.first_port, self.flows)
 
     def plan(self, direction: Direction, first_port: int) -> Plan:
         """Return the test of a direction."""
-        return Plan(
+        plan = Plan(
             Settings(direction=direction, sessions=self.flows),
             Workload.STREAM,
             duration_ns=round(self.seconds * SECOND_NS),
@@ -73,18 +66,15 @@ class TcpFlowsRequest:
             rate_bit_s=self.rate_bit_s,
             client_port=first_port,
             socket=self.binding,
-            exclusive=self.turn.exclusive,
-            wait_ns=self.turn.wait_ns,
         )
+        return self.with_turn(plan)
 
 
 async def measure_tcp_flows(
     peer: FarEnd, request: TcpFlowsRequest, on_direction: Callable[[Direction], None] = lambda _direction: None
 ) -> FlowsResult:
     """Return the flows of the requested directions, judged; raise PeerError or WorkerError if a test fails."""
-    reason = why_unavailable(peer, Feature.PATH_MTU) if isinstance(peer, Peer) else None
-    if reason is not None:
-        raise PeerError(f"{peer}: {reason}")
+    require_linkgauge(peer)
     began_s = time.monotonic()
     judged, started = list[tuple[Direction, list[FlowCounts]]](), None
     for direction in request.direction.flows:

@@ -1,27 +1,21 @@
 """The measurement of a policer or shaper, each direction by itself: a test of UDP whose payload are bursts."""
 
 import asyncio
-import errno
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from ...control.connection import ControlConnection
-from ...iperf3.protocol.missing_features import Feature, why_unavailable
 from ...model.directions import Direction
-from ...model.errors import ConnectionClosed, PeerError, PlanError, explain_os_error
-from ...model.peer import Peer
-from ...model.plan import SECOND_NS, Plan, Settings, SocketOptions
-from ...model.run_end import Reason, RunEnd
-from ...model.workload import Workload
+from ...model.errors import PeerError, PlanError
+from ...model.plan import SECOND_NS, Plan
 from ...protocol.burst_datagrams import MAX_BURST_DATAGRAM_BYTES, MIN_BURST_DATAGRAM_BYTES
-from ...protocol.messages import Stop
 from ...results.shape.burst_reading import read_burst
 from ...results.shape.shape_result import DirectionShape, ShapeResult, judge_direction
-from ..connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors
-from ..flows.started_test import started_test
+from ..connect import FarEnd
+from ..flows.started_test import ExchangeRequest, connected, started_test
 from ..path_mtu import READY_DEADLINE_S, open_probe_socket
 from .burst_exchange import FRAME_HEADER_BYTES, BurstExchange
 from .burst_search import BURSTS, BurstSearch
@@ -29,23 +23,15 @@ from .burst_search import BURSTS, BurstSearch
 DIRECTION_S: Final = 120.0
 """The longest time of a direction: of a slow limit with a large bucket there are fewer bursts then."""
 _MARGIN_S: Final = 60.0
-_UNBOUND: Final = SocketOptions()
-_NO_TURN: Final = Plan()
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeRequest:
-    """What is measured: the directions, the number of bursts in each, and their datagrams; None fills the MTU.
+class ShapeRequest(ExchangeRequest):
+    """What is measured: the number of bursts in each direction, and their datagrams; None fills the MTU."""
 
-    Of the plan `turn` only `exclusive` and `wait_ns` count.
-    """
-
-    direction: Direction = Direction.DUPLEX
     bursts: int = BURSTS
     datagram_bytes: int | None = None
-    binding: SocketOptions = _UNBOUND
-    turn: Plan = _NO_TURN
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -59,13 +45,7 @@ class ShapeRequest:
     @property
     def plan(self) -> Plan:
         """The test that the endpoint prepares: one of UDP without sessions of payload."""
-        seconds = DIRECTION_S * len(self.direction.flows) + _MARGIN_S
-        settings = Settings(direction=self.direction, datagram_bytes=self.datagram_bytes)
-        return replace(
-            Plan(settings, Workload.UDP, duration_ns=round(seconds * SECOND_NS), interval_ns=SECOND_NS),
-            exclusive=self.turn.exclusive,
-            wait_ns=self.turn.wait_ns,
-        )
+        return self.udp_plan(DIRECTION_S * len(self.direction.flows) + _MARGIN_S, self.datagram_bytes)
 
 
 async def measure_shape(
@@ -77,32 +57,17 @@ async def measure_shape(
 
     Raises PeerError if the far end cannot be reached, declines, or knows no bursts.
     """
-    reason = why_unavailable(peer, Feature.PATH_MTU) if isinstance(peer, Peer) else None
-    if reason is not None:
-        raise PeerError(f"{peer}: {reason}")
-    async with connect(peer, request.binding) as (control, ends):
-        if ends.is_data_tunneled:
-            raise PeerError(f"{peer}: --via-ssh cannot carry datagrams; leave it out")
-        try:
-            with explained_errors(peer):
-                async with _open_exchange(control, peer, request) as exchange:
-                    await exchange.measure_round_trip()
-                    shapes = [
-                        await _Measurement(exchange, flow, request, on_burst).measure()
-                        for flow in request.direction.flows
-                    ]
-                    round_trip_s = exchange.round_trip_s
-                    rtt_ns = None if round_trip_s is None else round(round_trip_s * SECOND_NS)
-                    return ShapeResult(str(peer), control.ip_version, rtt_ns, tuple(shapes))
-        except ConnectionClosed as error:
-            raise PeerError(f"{peer} ended the conversation: {error}; {CHECK_HAS_UDP}") from error
-        except OSError as error:
-            reason = explain_os_error(error)
-            if error.errno == errno.EMSGSIZE:
-                reason = f"the path carries no datagrams of {request.datagram_bytes} bytes; give a smaller --datagram"
-            raise PeerError(f"{peer}: {reason}") from error
-        finally:
-            control.try_send(Stop(RunEnd(Reason.STOPPED, "")))
+    async with (
+        connected(peer, request.binding) as (control, _),
+        _open_exchange(control, peer, request) as exchange,
+    ):
+        await exchange.measure_round_trip()
+        shapes = [
+            await _Measurement(exchange, flow, request, on_burst).measure() for flow in request.direction.flows
+        ]
+        round_trip_s = exchange.round_trip_s
+        rtt_ns = None if round_trip_s is None else round(round_trip_s * SECOND_NS)
+        return ShapeResult(str(peer), control.ip_version, rtt_ns, tuple(shapes))
 
 
 @asynccontextmanager

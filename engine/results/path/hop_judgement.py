@@ -244,14 +244,18 @@ class _Judge:
         both_percent = self._lost[-1] or 0.0
         if sent - received < _LEAST_LOST or lost_percent < _LEAST_LOST_PERCENT:
             return None
+        back_percent = max(0.0, both_percent - lost_percent)
+        # A hop's answers are lost on the way back as well, all or none of them, if that direction loses.
+        back_percent = back_percent if back_percent >= _LEAST_LOST_PERCENT else 0.0
         after_ttl, before_ttl = 0, len(trace.hops)
         for ttl, lost in reversed(list(enumerate(self._lost, 1))[:-1]):
             if lost is None or lost > both_percent + _LOSS_MARGIN_PERCENT:
                 continue  # it limits its answers, and so does not tell
-            if lost < _HALF * both_percent:
+            if lost < _HALF * lost_percent:
                 after_ttl = ttl
                 break
-            before_ttl = ttl
+            if lost - back_percent >= _HALF * lost_percent:
+                before_ttl = ttl
         is_located = after_ttl > 0 or before_ttl < len(trace.hops) or len(trace.hops) == 1
         return LossPlace(after_ttl, before_ttl, lost_percent, is_located)
 

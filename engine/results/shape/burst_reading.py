@@ -20,6 +20,7 @@ on the line from the first one on.
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import median
 from typing import Final
 
@@ -44,6 +45,12 @@ _STEADY_ARRIVALS: Final = 400
 _SLOWER: Final = 0.9
 _LAST_ARRIVALS: Final = 8  # before the first loss, or at the end
 _LATE_NS: Final = 100_000  # of an arrival, or of a sender that was held up: no wait in a queue
+_DRIFT_NS: Final = 20_000  # of both ends' clocks, in a burst
+_FIRST: Final = 100  # arrivals on the line that tell the bucket: later, a late timer has lost some of its tokens
+_TOP: Final = 0.9  # of the arrivals on the line: a datagram may leave less than its tokens, or its timer be late
+_BELOW_FRAMES: Final = 8  # of arrivals while an empty bucket fills: those behind a sender that was held up
+_RETURNS: Final = 2
+_ABOVE: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +102,9 @@ def read_burst(burst: Burst) -> BurstReading | None:
     line = track.fit()
     reading = track.unlimited() if line is None else track.read(line)
     if reading.cir_bit_s is None:
-        line = track.fit_steady()
+        line = line if line is not None and track.comes_back(line) else track.fit_steady()
         reading = reading if line is None else track.read(line, is_steady=True)
     return reading
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """The line of arrivals from an empty bucket: `knee` is the first of them, `slope` in bytes a nanosecond."""
-
-    knee: int
-    slope: float
-    height_bytes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +117,16 @@ class _Part:
     height_bytes: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The line of arrivals from an empty bucket: `knee` is the first of them, `slope` in bytes a nanosecond."""
+
+    knee: int
+    slope: float
+    height_bytes: float
+    parts: Sequence[_Part]
+
+
 def _in_order(burst: Burst) -> list[int]:
     """Return the arrivals in the order of their times, without a network's second copies."""
     seen: set[int] = set()
@@ -127,6 +135,11 @@ def _in_order(burst: Burst) -> list[int]:
         for n in sorted(range(len(burst.places)), key=lambda n: burst.arrived_ns[n])
         if not (burst.places[n] in seen or seen.add(burst.places[n]))
     ]
+
+
+def _least_of_rest(times: Sequence[int]) -> list[int]:
+    """Return for each arrival when the first of it and all later ones was sent: some overtake others."""
+    return list(accumulate(reversed(times), min))[::-1]
 
 
 class _Track:
@@ -141,6 +154,7 @@ class _Track:
         delays = [came - left for came, left in zip(self.arrived, self._sent, strict=True)]
         base_ns = min(delays)
         self._late_ns = [each - base_ns for each in delays]
+        self._since = _least_of_rest(self._sent)
         self._came = bytearray(burst.count)
         for place in self.places:
             self._came[place] = 1
@@ -182,19 +196,46 @@ class _Track:
         is_steady = median(off) <= _STEADY_FRAMES * self._frame and len(off) >= _STEADY_SHARE * len(every)
         return line if is_steady and len(off) >= _STEADY_ARRIVALS else None
 
+    def comes_back(self, line: _Line) -> bool:
+        """Return whether arrivals that were below the line of a real bucket come back to it, and none exceed it.
+
+        A shaper in the sending host holds up the sender itself. If the host does so as well, the sender catches up.
+        """
+        returns = above = 0
+        if line.height_bytes < _STEADY_BUCKET_FRAMES * self._frame:
+            return False
+        for part in line.parts:
+            if not part.kept:
+                continue
+            is_below = False
+            usual = median(self._offsets(line.slope, part.kept, part.start))
+            for offset in self._offsets(line.slope, range(part.kept[0], part.end), part.start):
+                frames = (offset - usual) / self._frame
+                above += frames > _TRIM_FRAMES
+                returns += is_below and abs(frames) <= _STEADY_FRAMES
+                is_below = frames < -_BELOW_FRAMES or (is_below and frames < -_STEADY_FRAMES)
+        return returns >= _RETURNS and above <= _ABOVE * len(self.places)
+
     def _line(self, slope: float, parts: list[_Part]) -> _Line:
         """Return the line of the first part, which the pause before the burst has filled, or of the usual one."""
-        heights = {
-            part.start: float(median(self._offsets(slope, part.kept, part.start)))
-            for part in parts
-            if len(part.kept) >= _FEW_ARRIVALS
-        }
+        heights = {part.start: self._height(slope, part) for part in parts if len(part.kept) >= _FEW_ARRIVALS}
         part = parts[0] if len(parts[0].kept) >= _MIN_ARRIVALS else max(parts, key=lambda each: len(each.kept))
         height = heights[part.start] if part is parts[0] else float(median(heights.values()))
-        lowest = heights[part.start] - _KNEE_FRAMES * self._frame
         offsets = self._offsets(slope, part.kept, part.start)
+        lowest = median(offsets) - _KNEE_FRAMES * self._frame
         knee = next(n for n, off in zip(part.kept, offsets, strict=True) if off >= lowest)
-        return _Line(knee, slope, height)
+        return _Line(knee, slope, height, parts)
+
+    def _height(self, slope: float, part: _Part) -> float:
+        """Return the bytes of a full bucket: what has arrived is never more, and now and then as much.
+
+        It was full last at the datagram before which its sender had sent least for the tokens' time.
+        """
+        offsets = sorted(self._offsets(slope, part.kept[:_FIRST], part.start))
+        start, before = part.start, range(part.start, part.kept[0] + 1)
+        full = max(before, key=lambda n: slope * self._since[n] - n * self._frame)
+        unused = slope * (self.arrived[full] - self.arrived[start]) - (full - start) * self._frame
+        return offsets[int(_TOP * len(offsets))] + max(0.0, unused)
 
     def _from_empty_bucket(self, wait_ns: float) -> list[int]:
         """Return the arrivals that found the bucket empty: they have waited, or the one before each was lost."""
@@ -227,10 +268,10 @@ class _Track:
     def _full_again(self, slope: float) -> list[int]:
         """Return the arrivals before which the bucket was full, because nothing had been sent for so long."""
         starts = [0]
-        spare = self._frame + _LATE_NS * slope  # a line lets one frame pass, and an arrival may be late
-        for n in range(1, len(self.arrived)):
+        spare = self._frame + _DRIFT_NS * slope  # a line lets one frame pass
+        for n in range(1, len(self._since)):
             since = starts[-1]
-            if (n - since) * self._frame + spare <= slope * (self.arrived[n] - self.arrived[since]):
+            if (n - since) * self._frame + spare <= slope * (self._since[n] - self._since[since]):
                 starts.append(n)
         return starts
 
@@ -252,7 +293,7 @@ class _Track:
             parts.append(_Part(start, end, kept, usual))
         return parts
 
-    def _offsets(self, slope: float, chosen: list[int], start: int) -> list[float]:
+    def _offsets(self, slope: float, chosen: Sequence[int], start: int) -> list[float]:
         """Return how many bytes more than the slope's had arrived since `start`, at each arrival."""
         since_ns = self.arrived[start]
         return [(n - start + 1) * self._frame - slope * (self.arrived[n] - since_ns) for n in chosen]

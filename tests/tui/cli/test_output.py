@@ -1,7 +1,11 @@
 """Streams of the command line: data to stdout, everything else to stderr."""
 
+import fcntl
 import json
+import struct
 import subprocess
+import sys
+import termios
 from collections.abc import Callable
 from csv import DictReader
 from pathlib import Path
@@ -27,6 +31,31 @@ def test_data_is_json_without_escapes_and_never_nan(capsys: pytest.CaptureFixtur
     assert json.loads(rest) == {"rates": [1, 2]}
     with pytest.raises(ValueError, match="not JSON compliant"):
         emit_json({"rate": float("nan")})
+
+
+INTERRUPTED = """
+import os, signal
+from linkgauge.tui.cli.output import emit_json
+signal.signal(signal.SIGALRM, lambda *_: os.write(2, b"."))
+signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+emit_json(["x" * 300_000])
+"""
+
+
+def test_a_document_is_whole_if_a_signal_cuts_a_write_short_and_python_does_not_buffer() -> None:
+    """As in many containers, which set PYTHONUNBUFFERED: a full pipe takes 64 KiB before the signal."""
+    with subprocess.Popen(
+        [sys.executable, "-u", "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        waiting = 0
+        while waiting < 1 << 16:  # the child's dots come meanwhile
+            assert process.stderr.read(1) == b"."
+            (waiting,) = struct.unpack("i", fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)))
+        assert process.stderr.read(2) == b".."
+        written, _ = process.communicate(timeout=60)
+    assert json.loads(written) == ["x" * 300_000]
 
 
 def test_tables_have_neither_styles_nor_trailing_blanks_without_a_terminal(

@@ -87,7 +87,7 @@ def _place_sentences(way: Way) -> Iterator[str]:
         if way.loss.is_located:
             yield f"The loss is {_place_text(way, way.loss)}: {lost}."
         else:
-            yield f"{lost[0].upper()}{lost[1:]}; the routers answer too seldom to tell where."
+            yield f"{lost[0].upper()}{lost[1:]}; the hops do not tell where."
 
 
 def _further_sentences(way: Way) -> Iterator[str]:

@@ -129,6 +129,19 @@ def test_a_loss_is_behind_the_last_hop_without_it_in_the_direction_that_loses(li
     assert (loss.lost_percent, loss.is_located) == (25.0, True)
 
 
+@pytest.mark.parametrize(("link", "back"), list(product(range(4), range(4))))
+def test_if_both_directions_lose_each_loss_is_at_one_of_the_two_links(link: int, back: int) -> None:
+    """A router's answer is lost on its way back as well, so hops between both links tell nothing."""
+    chain = Chain(3, lossy_link=link, lossy_back_link=back)
+    for way in judge(chain).ways:
+        loss = way.loss
+        assert loss is not None
+        assert loss.lost_percent == 25.0
+        after, before = true_place(chain, link if way.direction is OUT else back, way.direction)
+        assert loss.after_ttl <= after < before <= loss.before_ttl
+        assert loss.before_ttl - loss.after_ttl == 1 + abs(link - back)
+
+
 def test_routers_that_answer_seldom_do_not_say_where_a_loss_is() -> None:
     """Nor do they have one."""
     loss = judge(Chain(3, lossy_link=1, limited=(1, 2, 3))).ways[0].loss

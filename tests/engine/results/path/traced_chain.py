@@ -19,7 +19,8 @@ class Chain:
     """Routers between two hosts, and what is wrong with some of them.
 
     A queue at link `i` is between the nodes `i` and `i + 1`; node 0 is the near host. `full` has the phases that
-    fill the queue of a direction. Faults are of routers, by their node.
+    fill the queue of a direction. Faults are of routers, by their node. A lossy link loses a quarter of a
+    direction, and `lossy_back_link` of the other one.
     """
 
     routers: int = 3
@@ -32,6 +33,7 @@ class Chain:
     slow_under_load: tuple[int, ...] = ()
     lossy_link: int | None = None
     lossy_way: Direction = Direction.OUT
+    lossy_back_link: int | None = None
     seed: int = 1
 
     @property
@@ -70,7 +72,8 @@ class Chain:
         windows = _IDLE_WINDOWS + 2 * _PHASE_WINDOWS
         levels = [Random(f"{self.seed} {window}").uniform(0.6, 1) for window in range(windows)]  # noqa: S311
         hops = tuple(self._hop(end, node, levels) for node in nodes)
-        lost = 0.0 if self.lossy_link is None or (self.lossy_way is Direction.OUT) is (end is End.NEAR) else 0.25
+        of_way = self.lossy_back_link if (self.lossy_way is Direction.OUT) is (end is End.NEAR) else self.lossy_link
+        lost = 0.0 if of_way is None else 0.25
         received = tuple(round(_PROBES * (1 - lost)) for _ in range(windows))
         return PathTrace(end, _IDLE_WINDOWS, WINDOW_NS, hops, True, received)
 
@@ -85,8 +88,7 @@ class Chain:
         least_ns: list[int | None] = []
         for window, level in enumerate(levels):
             count = _PROBES if node not in self.limited else int(window % 3 == 0)
-            if self.lossy_link in links:
-                count = min(count, _PROBES - 1)
+            count = min(count, _PROBES - (self.lossy_link in links) - (self.lossy_back_link in links))
             answered.append(count)
             took_ms = 0.1 * len(links) + draw.uniform(0, 0.3) + self._delay_ms(window, links, level)
             if not is_end and (node in self.slow or (node in self.slow_under_load and window >= _IDLE_WINDOWS)):

@@ -125,6 +125,38 @@ def test_a_shaper_that_holds_up_the_sender_itself_is_seen_by_its_steady_rate() -
     assert read(replace(burst, arrived_ns=wandering, sent_ns=wandering)).cir_bit_s is None
 
 
+@pytest.mark.parametrize("stall_us", [40, 70, 140])
+@pytest.mark.parametrize("queue_kb", [0, 60])
+def test_a_stall_behind_the_first_datagram_takes_nothing_from_a_short_bucket(stall_us: int, queue_kb: int) -> None:
+    """The bucket of 10 KB at 500 Mb/s is full in 0.16 ms: what fills it meanwhile and overflows does not count."""
+    cir, cbs = 500e6, 10e3
+    times = [at + 1e3 * stall_us * (n > 0) for n, at in enumerate(sending_times(4_000, 0, 1.2e9, 0))]
+    reading = read(pass_bucket(times, cir, cbs, queue_kb * 1e3, jitter_ns=2_000))
+    assert reading.cir_bit_s == pytest.approx(cir, rel=0.005)
+    assert abs(reading.cbs_bytes - cbs) <= 0.5 * FRAME_BYTES
+
+
+def test_a_shaper_is_found_behind_a_sender_that_its_own_host_holds_up() -> None:
+    """The sender waits for the shaper and not its datagrams; after each stall it catches up to the same line."""
+    draw = random.Random(4)  # noqa: S311
+    cir, cbs = 500e6, 500e3
+    at_ns, arrived = 0.0, list[int]()
+    for number in range(8_000):
+        tokens_ns = ((number + 1) * FRAME_BYTES - cbs) * 8e9 / cir
+        at_ns = max(at_ns + FRAME_BYTES * 8e9 / 3e9, tokens_ns)
+        at_ns += 5e6 * (number % 500 == 499)
+        arrived.append(round(at_ns + draw.random() * 8_000))
+    late = [120_000 * (draw.random() < 0.1) for _ in arrived]  # the sender was not let run behind its stamp
+    sent = [at - 20_000 - wait for at, wait in zip(arrived, late, strict=True)]
+    reading = read(Burst(8_000, range(8_000), arrived, sent, FRAME_BYTES))
+    assert_close(reading, cir, cbs)
+    assert reading.waits
+    # Without a shaper a sender does not catch up: each stall is lost.
+    alone = [round(n * FRAME_BYTES * 8e9 / 3e9 + 5e6 * (n // 500) + draw.random() * 8_000) for n in range(8_000)]
+    sent = [at - 20_000 - wait for at, wait in zip(alone, late, strict=True)]
+    assert read(Burst(8_000, range(8_000), alone, sent, FRAME_BYTES)).cir_bit_s is None
+
+
 def test_a_burst_of_which_too_little_came_has_no_reading() -> None:
     """Nor one of which the receiving host had no room for some, whose losses are no limit of the path."""
     whole = pass_bucket(times_for(5e6, 50e3), 5e6, 50e3)

@@ -56,7 +56,7 @@ def test_losses_mtus_late_answers_and_an_end_that_is_not_reached_are_told() -> N
     ]
     seldom = replace(IN, queues=(), loss=LossPlace(0, 4, 8.2, False), is_reached=False)
     assert sentences(seldom)[1:] == [
-        "8.2 % of the probes are lost on the way in; the routers answer too seldom to tell where.",
+        "8.2 % of the probes are lost on the way in; the hops do not tell where.",
         "No probe came back from the local end: nothing is judged on the way in.",
     ]
 

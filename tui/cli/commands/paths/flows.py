@@ -4,15 +4,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from .....engine.model.directions import Direction
-from .....engine.model.errors import PlanError, UsageError
+from .....engine.model.errors import PlanError
 from .....engine.model.plan import SocketOptions
 from ....words import parsing
 from ...click_extension.option_fields import flag, group, option
 from ...output import check_output_file, emit_json, emit_rich, write_csv_file
 from ...output_options import OUTPUT, json_flag, redact_flag
-from ...peer_options import FarEndOptions, find_named, peer_argument
+from ...peer_options import FarEndOptions, peer_argument
 from ...plan_options import TEST, TurnOptions, device_option, source_option
 
 if TYPE_CHECKING:
@@ -113,10 +112,7 @@ def flows(options: FlowsOptions) -> int:
     from ...render.flow_report import flow_report
     from ...termination import INCOMPLETE, PASS, SHORT
 
-    far_end = options.far_end.find_peer(find_named(options.peer, "flows"))
-    reason = why_unavailable(far_end, Feature.PATH_MTU)
-    if reason is not None:
-        raise UsageError(f"linkgauge flows does not go with {far_end}: {reason}")
+    far_end = options.far_end.find_linkgauge(options.peer, "flows")
     request = options.to_request()
     check_output_file("CSV file", options.csv, force=options.force)
     result = replace(run(_measure(far_end, request)), peer=str(far_end))

@@ -4,15 +4,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from .....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from .....engine.model.directions import Direction
-from .....engine.model.errors import UsageError
 from .....engine.model.plan import SocketOptions
 from ....words import parsing
 from ...click_extension.option_fields import flag, group, option
 from ...output import check_output_file, emit_json, emit_line, write_csv_file
 from ...output_options import OUTPUT, json_flag, redact_flag
-from ...peer_options import FarEndOptions, find_named, peer_argument
+from ...peer_options import FarEndOptions, peer_argument
 from ...plan_options import TEST, TurnOptions, device_option, source_option
 
 if TYPE_CHECKING:
@@ -83,10 +81,7 @@ def shape(options: ShapeOptions) -> int:
     from ...render.shape_report import shape_lines
     from ...termination import INCOMPLETE, PASS
 
-    far_end = options.far_end.find_peer(find_named(options.peer, "shape"))
-    reason = why_unavailable(far_end, Feature.PATH_MTU)
-    if reason is not None:
-        raise UsageError(f"linkgauge shape does not go with {far_end}: {reason}")
+    far_end = options.far_end.find_linkgauge(options.peer, "shape")
     request = options.to_request()
     check_output_file("CSV file", options.csv, force=options.force)
     result = replace(run(_measure(far_end, request)), peer=str(far_end))
