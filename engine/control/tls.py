@@ -10,7 +10,7 @@ import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from ..host.saved_files import explain_exposure
 from ..model.directions import End
@@ -18,6 +18,8 @@ from ..model.errors import PeerNotLinkgauge, PeerUntrusted, TlsError, explain_os
 from ..model.peer import Peer
 from ..model.shared_key import constant_time_equal
 from .connection import ControlConnection
+
+_TRIM_AFTER_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +97,32 @@ async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Cont
         )
     link.channel_binding = actual
     return link
+
+
+class HandshakeMemory:
+    """Gives the memory of handshakes that failed back to the system, some seconds after the first of them.
+
+    glibc keeps what OpenSSL frees between other blocks: six floods of 1,500 silent handshakes each took an endpoint
+    from 21 to 139 MB of RssAnon, each more than the one before. malloc_trim(3) brings it to 26 MB, in 2 to 7 ms.
+    """
+
+    def __init__(self) -> None:
+        self._timer: asyncio.TimerHandle | None = None
+
+    def note_failure(self) -> None:
+        """Give memory back soon, since a handshake has failed."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_TRIM_AFTER_S, self._trim)
+
+    def close(self) -> None:
+        """Give nothing back any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _trim(self) -> None:
+        import ctypes  # 10 ms that a start need not take
+
+        self._timer = None
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
+        if trim is not None:
+            trim(0)

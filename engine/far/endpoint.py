@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from ..control.accepted_connection import Identification, Identity, ProvedControl, encode_refusal, refuse
 from ..control.connection import ControlConnection, limit_messages
 from ..control.key_proof import KeyCheck
-from ..control.tls import Certificate
+from ..control.tls import Certificate, HandshakeMemory
 from ..model.directions import End
 from ..model.errors import (
     LinkgaugeError,
@@ -83,6 +83,7 @@ class Endpoint:
         self._acceptor = Acceptor(listener, self.unproved, self.log, self._identify, refuse, self.track)
         self._fork_server: ForkServerLease | None = None
         self._no_runs = asyncio.Event()
+        self._handshake_memory = HandshakeMemory()
 
     @property
     def admission(self) -> Admission:
@@ -135,6 +136,7 @@ class Endpoint:
             lease, self._fork_server = self._fork_server, None
             await lease.close()
         self._event_log.close()
+        self._handshake_memory.close()
 
     def serve_connection(self, control: ControlConnection) -> None:
         """Serve a control connection from elsewhere than the listening socket. It needs no key."""
@@ -220,17 +222,22 @@ class Endpoint:
             async with asyncio.timeout(deadline_s):
                 check = await self._open(connection, identity)
         except (LinkgaugeError, OSError) as error:
-            sock.close()
+            self._give_up(sock)
             reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
             if isinstance(error, TimeoutError):
                 reason = f"nothing received for {deadline_s} s (limit handshake_s)"
             self.log(LogEntry("dropped", f"rejected: {reason}", client=connection.client))
             return
         except asyncio.CancelledError:
-            sock.close()
+            self._give_up(sock)
             raise
         if check is not None and connection.control is not None:
             await serve_client(connection.control, self._context, check, lambda: self.unproved.discard(connection))
+
+    def _give_up(self, sock: socket.socket) -> None:
+        sock.close()
+        if self.certificate is not None:
+            self._handshake_memory.note_failure()
 
     async def _open(self, connection: UnprovedConnection, identity: Identity) -> KeyCheck | None:
         """Make a connection the control connection of a client, or pass it to its run, and return None then."""

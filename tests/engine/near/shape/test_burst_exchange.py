@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("fork_server")
 async def measure(direction: Direction) -> ShapeResult:
     """Measure with few bursts, from a real endpoint whose answers are patched."""
     async with Endpoint(listen("127.0.0.1", 0)) as endpoint, asyncio.timeout(90):
-        return await measure_shape(Peer(*endpoint.address), ShapeRequest(direction, 3, 1_400))
+        return await measure_shape(Peer(*endpoint.address), ShapeRequest(direction, bursts=3, datagram_bytes=1_400))
 
 
 @pytest.mark.every
