@@ -164,7 +164,9 @@ class ConnectionScreen(ActionScreen):
         self.draw()
 
     def draw(self) -> None:
-        """Draw the present state."""
+        """Draw the present state, unless there is no part of the screen yet, or none any more."""
+        if not self.query("#why > Static"):
+            return
         row, width = self._row, self.size.width - 2
         preferences = preferences_of(self)
         view = self._readings.snapshot(preferences.units, preferences.pass_mark)

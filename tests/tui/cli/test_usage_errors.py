@@ -35,7 +35,7 @@ LIBRARY_WORDS = (
         (["run", "loopback", "-t", "0.1"], "--seconds 0.1 is invalid; give 0.5 to 86400 seconds"),
         (["run", "loopback", "-P", "0"], "--sessions 0 is invalid; give 1 to 128"),
         (["run", "loopback", "-w", "x"], "--window 'x' is invalid; give auto"),
-        (["run", "loopback", "-b", "1000"], "--rate '1000' is invalid; give bits a second with a unit, such as 100K"),
+        (["run", "loopback", "-b", "1000"], "--rate '1000' is invalid; give bits a second with a unit"),
         (
             ["run", "loopback", "--workload", "udp", "--loss-goal", "200"],
             "--loss-goal '200' is invalid; give 0 to 100",

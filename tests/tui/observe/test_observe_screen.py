@@ -170,6 +170,14 @@ async def test_keys_and_clicks_sort() -> None:
         await shows(pilot, "peer▼")
 
 
+def test_an_observation_before_the_gauges_are_there_is_kept_and_not_drawn(tmp_path: Path) -> None:
+    """A busy machine takes a while to make a screen."""
+    row = examples()[1]
+    with RunLog.open(tmp_path) as log:
+        screen = ConnectionScreen(row, [], ObservedRecords(lambda: log))
+        screen.take(replace(row, out=replace(row.out, bit_s=333e6)), None)
+
+
 async def test_enter_opens_a_connection_in_gauges_and_escape_comes_back() -> None:
     """It goes on with the observations, and ends with its connection."""
     source = Source()
