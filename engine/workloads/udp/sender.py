@@ -57,7 +57,7 @@ class DatagramSender(DatagramSession):
         self._return_delay = DelayVariation()
         self._return_delay_ns: int | None = None
         self._is_grouped = False
-        self._can_group = True
+        self._can_group = socket_options.set_segment(sock, 0)
         self._search: CapacitySearch | None = None
         self._closed_loop: ClosedLoop | None = None
         self._loss_goal = context.loss_goal
@@ -76,9 +76,7 @@ class DatagramSender(DatagramSession):
         size = socket_options.datagram_size(self._settings, self._sock)
         rate = self._rate_bit_s
         mode = socket_options.mode_under(self._settings, self._sock, self._requested_mode)
-        is_grouped = mode is Mode.RATE and self._can_group and self._fits_group(size)
-        can_group = socket_options.set_segment(self._sock, size if is_grouped else 0)
-        self._is_grouped = can_group and is_grouped
+        self._is_grouped = mode is Mode.RATE and self._can_group and self._fits_group(size)
         socket_options.set_up_sender(self._sock, rate)
         count = segments_in_group(size) if self._is_grouped else 1
         if not self._settings.follows_receiver:
@@ -104,6 +102,15 @@ class DatagramSender(DatagramSession):
 
     def _make_group(self, datagram_bytes: int, count: int) -> StampedGroup:
         return DatagramGroup(datagram_bytes, count, self._keys.cookie)
+
+    def _take_group(self) -> StampedGroup:
+        """Return the group of the settings in force, with the socket ready to cut it up: for the sending thread.
+
+        If the event loop's thread changed the socket, the group before would be cut up by the size of the next one.
+        """
+        group = self._group
+        socket_options.set_segment(self._sock, group.datagram_bytes if group.count > 1 else 0)
+        return group
 
     def _fits_group(self, _datagram_bytes: int) -> bool:
         """Return whether the kernel may cut a group into such datagrams; one too long is an error anyway."""
@@ -147,13 +154,13 @@ class DatagramSender(DatagramSession):
         send, clock, words = self._sock.send, time.monotonic_ns, self._words
         sent_at, bytes_at = self._datagram_words["sent"], self._bytes_at
         earlier, earlier_bytes = self._earlier["sent"], self._earlier_bytes
-        group, pacer, paced_bit_s = self._group, self._pacer, self._paced_bit_s
+        group, pacer, paced_bit_s = self._take_group(), self._pacer, self._paced_bit_s
         pacer.change(clock(), paced_bit_s, group.datagram_bytes)
         pacer.counts_skipped = self._closed_loop is None
         while not self._is_stopping:
             now_ns = clock()
             if group is not self._group or paced_bit_s != self._paced_bit_s:
-                group, paced_bit_s = self._group, self._paced_bit_s
+                group, paced_bit_s = self._take_group(), self._paced_bit_s
                 pacer.change(now_ns, paced_bit_s, group.datagram_bytes)
                 pacer.counts_skipped = self._closed_loop is None
             if now_ns - self._feedback_ns > _SILENCE_NS:
@@ -175,7 +182,7 @@ class DatagramSender(DatagramSession):
             try:
                 send(datagrams)
             except OSError as error:
-                if not self._survives(error, count):
+                if group is self._group and not self._survives(error, count):
                     raise
                 continue
             self._number += count

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from typing import Any, Final
 from unittest.mock import AsyncMock
 
@@ -102,6 +103,20 @@ async def test_a_change_is_in_force_at_both_ends_and_loses_nothing(
         assert measured is not None
         assert measured.datagrams is not None
         assert (measured.datagrams.lost, measured.datagrams.duplicates) == (0, 0)
+
+
+async def test_groups_of_one_size_are_not_cut_up_by_the_next_one(far_end: Peer, record: Recorder) -> None:
+    """Sizes that change twenty times a second: no session is lost, and each datagram that arrives is whole."""
+    sizes = cycle((64, None))
+
+    def act(run: Run, event: Event) -> None:
+        if isinstance(event, Sampled):
+            run.change_settings(replace(run.settings, datagram_bytes=next(sizes)))
+
+    settings = Settings(Direction.DUPLEX, 4, rate_bit_s=200_000_000)
+    plan = Plan(settings, Workload.UDP, duration_ns=2 * SECOND_NS, warmup_ns=0, interval_ns=SECOND_NS // 20)
+    recorded = await record(plan, far_end, act)
+    assert recorded.end.reason is Reason.COMPLETED, recorded.end
 
 
 async def test_the_rate_changes_from_a_number_to_the_receivers_to_none_and_back(
