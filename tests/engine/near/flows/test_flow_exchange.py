@@ -1,7 +1,6 @@
 """Far ends that answer nonsense to a test of many flows: it ends, with a result of bounded size or an error."""
 
 import asyncio
-import gc
 import random
 from typing import Any
 
@@ -25,6 +24,8 @@ from linkgauge.engine.protocol.flow_datagrams import (
     numbers_in,
 )
 from linkgauge.engine.results.flows.flow_result import FlowsResult
+
+from ...live_objects import most_alive
 
 pytestmark = pytest.mark.usefixtures("fork_server")
 MOST = numbers_in(MAX_SWEEPS)
@@ -72,20 +73,11 @@ async def test_lists_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(FlowResponder, "_report", report)
     monkeypatch.setattr(flow_exchange, "_ANSWER_S", 2.0)
-    most = 0
-
-    async def watch() -> None:
-        nonlocal most
-        while True:
-            await asyncio.sleep(0.2)
-            most = max(most, sum(isinstance(each, FlowArrivals) for each in gc.get_objects()))
-
-    watching = asyncio.create_task(watch())
-    with pytest.raises(PeerError, match="reports of arrivals are lost"):
-        await measure(Direction.OUT)
-    watching.cancel()
+    async with most_alive(FlowArrivals) as most:
+        with pytest.raises(PeerError, match="reports of arrivals are lost"):
+            await measure(Direction.OUT)
     assert sent > 1_000
-    assert most <= 300
+    assert most.count <= 300
 
 
 async def test_a_far_end_gains_no_time_answer_by_answer(monkeypatch: pytest.MonkeyPatch) -> None:

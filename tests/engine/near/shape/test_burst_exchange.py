@@ -1,7 +1,6 @@
 """Far ends that answer nonsense to a measurement of bursts: it ends, and takes no memory by their numbers."""
 
 import asyncio
-import gc
 import random
 
 import pytest
@@ -24,6 +23,8 @@ from linkgauge.engine.protocol.burst_datagrams import (
 )
 from linkgauge.engine.results.shape.shape_document import shape_document
 from linkgauge.engine.results.shape.shape_result import ShapeResult
+
+from ...live_objects import most_alive
 
 pytestmark = pytest.mark.usefixtures("fork_server")
 
@@ -72,20 +73,11 @@ async def test_lists_that_nobody_asked_for_are_not_kept(monkeypatch: pytest.Monk
     monkeypatch.setattr(BurstResponder, "_report", report)
     monkeypatch.setattr(burst_exchange, "_ANSWER_S", 2.0)
     monkeypatch.setattr(burst_exchange, "_PART_S", 0.0)
-    most = 0
-
-    async def watch() -> None:
-        nonlocal most
-        while True:
-            await asyncio.sleep(0.2)
-            most = max(most, sum(isinstance(each, BurstArrivals) for each in gc.get_objects()))
-
-    watching = asyncio.create_task(watch())
-    with pytest.raises(PeerError, match="reports of arrivals are lost"):
-        await measure(Direction.OUT)
-    watching.cancel()
+    async with most_alive(BurstArrivals) as most:
+        with pytest.raises(PeerError, match="reports of arrivals are lost"):
+            await measure(Direction.OUT)
     assert sent > 1_000
-    assert most <= 600
+    assert most.count <= 600
 
 
 async def test_a_far_end_that_has_sent_more_than_a_burst_has_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
