@@ -87,7 +87,9 @@ def needs_terminal(command: str) -> bool:
     words = shlex.split(command)
     if words[:2] == ["linkgauge", "lab"]:
         return "--check" not in words and "--shell" not in words
-    return words[0] == "linkgauge" and (len(words) == 1 or words[1] == "db-02" or {"--ui", "replay"} & {*words})
+    return words[0] == "linkgauge" and (
+        len(words) == 1 or words[1] in {"db-02", "app"} or {"--ui", "replay"} & {*words}
+    )
 
 
 def with_duration(command: str) -> str:

@@ -122,17 +122,16 @@ class BurstSearch:
         if burst.unread and self._slower < _MOST_SLOWER:
             self._slow_down(burst)
             return
-        if self._phase is _Phase.HEAD:
-            self._note_head(burst, reading)
-        elif reading is None:
-            if self._phase is _Phase.OVERLOAD:
-                self._raise_overload()
+        lost = 1 - len(burst.places) / burst.count if burst.count else 0.0
+        is_whole = lost <= _LOST and reading is not None and reading.cir_bit_s is None
+        if reading is not None and is_whole and self._is_longest:
+            self._note_unlimited(reading)
+        elif self._phase is _Phase.HEAD:
+            self._note_head(reading, is_limited=lost > _LOST or (reading is not None and not is_whole))
         elif self._phase is _Phase.OVERLOAD:
             self._note_overload(reading)
-        elif reading.cir_bit_s is not None:
+        elif reading is not None:
             self._note_main(reading)
-        else:  # the bucket holds more than was sent
-            self._head_bytes = min(_MOST_HEAD_BYTES, 2 * self._head_bytes)
 
     def _slow_down(self, burst: Burst) -> None:
         """Send less than the receiver could not take."""
@@ -143,31 +142,38 @@ class BurstSearch:
         if sent_bit_s:
             self._line_bit_s = max(least_bit_s, round(sent_bit_s / 2))
 
-    def _note_head(self, burst: Burst, reading: BurstReading | None) -> None:
-        lost = 1 - len(burst.places) / burst.count if burst.count else 0.0
-        is_limited = lost > _LOST or (reading is not None and reading.cir_bit_s is not None)
-        if is_limited:
-            self._phase = _Phase.OVERLOAD
-            if reading is not None and reading.waits and reading.cir_bit_s is not None:
-                self._begin_pauses(reading)  # what waits comes at the limit's rate
+    def _note_head(self, reading: BurstReading | None, *, is_limited: bool) -> None:
+        if not is_limited:
+            self._head_bytes = min(_MOST_HEAD_BYTES, _HEAD_STEP * self._head_bytes)
             return
-        is_last = self._head_bytes >= min(_MOST_HEAD_BYTES, MAX_BURST_DATAGRAMS * self._frame_bytes)
-        if is_last and reading is not None:
-            self.readings.append(reading)
-            self.is_settled = True
-        self._head_bytes = min(_MOST_HEAD_BYTES, _HEAD_STEP * self._head_bytes)
+        self._phase = _Phase.OVERLOAD
+        if reading is not None and reading.waits and reading.cir_bit_s is not None:
+            self._begin_pauses(reading)  # what waits comes at the limit's rate
 
-    def _raise_overload(self) -> None:
-        self._overload_bit_s = min(_MOST_OVERLOAD_BIT_S, _OVERLOAD_STEP * self._overload_bit_s)
+    @property
+    def _is_longest(self) -> bool:
+        """Whether no burst may be longer than the last one."""
+        return self._head_bytes >= min(_MOST_HEAD_BYTES, MAX_BURST_DATAGRAMS * self._frame_bytes)
 
-    def _note_overload(self, reading: BurstReading) -> None:
+    def _note_unlimited(self, reading: BurstReading) -> None:
+        """Count a burst that nothing limited, though none may be longer, and begin again.
+
+        After a limited one, a busy host had held that one up, rather than a limit. What most of ten show is true.
+        """
+        self.readings.append(reading)
+        self.is_settled = True
+        self._phase = _Phase.HEAD
+        self._overload_bit_s = _FIRST_OVERLOAD_BIT_S
+
+    def _note_overload(self, reading: BurstReading | None) -> None:
         """Take the rate of the limit if less arrived than was sent."""
         sent_bit_s = self._overload_bit_s * self._frame_bytes / self._datagram_bytes
         is_most = self._overload_bit_s >= _MOST_OVERLOAD_BIT_S
-        if reading.cir_bit_s is None or (reading.cir_bit_s > _IS_OVERLOAD * sent_bit_s and not is_most):
-            self._raise_overload()
-            return
-        self._begin_pauses(reading)
+        cir_bit_s = None if reading is None else reading.cir_bit_s
+        if reading is not None and cir_bit_s is not None and (is_most or cir_bit_s <= _IS_OVERLOAD * sent_bit_s):
+            self._begin_pauses(reading)
+        else:
+            self._overload_bit_s = min(_MOST_OVERLOAD_BIT_S, _OVERLOAD_STEP * self._overload_bit_s)
 
     def _begin_pauses(self, reading: BurstReading) -> None:
         self._adopt(reading)
@@ -187,12 +193,16 @@ class BurstSearch:
         return min(_MOST_PAUSE_S, _REFILLED * 8 * self._cbs_bytes / self._cir_bit_s) if self._cir_bit_s else 0.0
 
     def _note_main(self, reading: BurstReading) -> None:
+        if reading.cir_bit_s is None:
+            self._head_bytes = min(_MOST_HEAD_BYTES, 2 * self._head_bytes)  # the bucket holds more than was sent
+            return
+        unlimited = [each for each in self.readings if each.cir_bit_s is None]
         grown = reading.cbs_bytes > _GROWS * self._cbs_bytes + _GROWS_FRAMES * self._frame_bytes
         if self._phase is _Phase.REPEAT:
             self.readings.append(reading)
             return
-        if grown or not self.readings:  # the first one after a pause, or one after a longer pause that shows more
-            self.readings = [reading]
+        if grown or len(unlimited) == len(self.readings):  # a longer pause may show more
+            self.readings = [*unlimited, reading]
             self.pause_s = max(self._tried_s, self._refill_s)
             self._adopt(reading, _PAUSE_STEP)
             self._tried_s = min(_MOST_PAUSE_S, _PAUSE_STEP * self.pause_s)

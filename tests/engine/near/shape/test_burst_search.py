@@ -77,6 +77,22 @@ def test_a_path_without_a_limit_gets_longer_bursts_and_no_overload() -> None:
     assert not any(step.tail for step in bucket.steps)
 
 
+@pytest.mark.parametrize("held_up", [{3}, {4}, {6}, {5, 9}, {4, 5, 12}])
+def test_bursts_that_a_busy_host_held_up_are_no_limit(held_up: set[int]) -> None:
+    """The next ones arrive whole, however long they are: ten of them tell, not the one before them."""
+    free, slow = Bucket(1e12, 1e12), Bucket(1.5e9, 64e3, 64e6)
+    found = BurstSearch(DATAGRAM_BYTES, FRAME_BYTES)
+    count = 0
+    while (step := found.next_step()) is not None:
+        burst = (slow if count in held_up else free).send(step)
+        found.note(burst, read_burst(burst))
+        count += 1
+    shape = judge_direction(Direction.OUT, found.readings, datagram_bytes=DATAGRAM_BYTES, frame_bytes=FRAME_BYTES)
+    assert shape.kind is LimitKind.NONE
+    assert len(found.readings) == BURSTS
+    assert count < 30
+
+
 def test_a_receiver_that_has_no_room_gets_bursts_at_half_the_rate() -> None:
     """Its own losses are no limit of the path."""
     found = BurstSearch(DATAGRAM_BYTES, FRAME_BYTES)
