@@ -19,7 +19,7 @@ run: $(VENV)/run.stamp
 mesh: $(VENV)/mesh.stamp
 	@$(BIN)/python -m linkgauge mesh --local 8 $(ARGS)
 
-# Several tests at a time, then the tests that measure: two modules of them at a time, as they wait far more than they work; with test-every
+# Several tests at a time, then the tests that measure: three modules of them at a time, as they wait far more than they work; with test-every
 # one test alone. What fails is tried once more by itself, and more than 3 rescued so fail the run. The first pass leaves assertions as
 # they are: to rewrite them in a fresh clone takes each process as long as to import everything, and the second pass has them.
 # test-every also runs what takes long, both event loops, every screen size, more examples and the whole truth matrix.
@@ -29,10 +29,10 @@ ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
 	@$(BIN)/python -m compileall -q -j 0 $(SOURCES)
-	$(BIN)/python -m pytest -q -n 4 --dist worksteal $(or $(EVERY),--assert=plain) -m "not alone" || \
+	$(BIN)/python -m pytest -q -n 6 --dist worksteal $(or $(EVERY),--assert=plain) -m "not alone" || \
 	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m "not alone"
 	alone=$$(grep -rlE "mark\.alone" tests --include="test_*.py"); \
-	  $(BIN)/python -m pytest -q $(or $(EVERY),-n 2 --dist loadfile) -m alone $$alone || \
+	  $(BIN)/python -m pytest -q $(or $(EVERY),-n 3 --dist loadfile) -m alone $$alone || \
 	  $(BIN)/python -m pytest -q $(EVERY) --rescue -m alone $$alone
 endif
 

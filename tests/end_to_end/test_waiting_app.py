@@ -30,7 +30,8 @@ async def on(screen: Terminal, method: Callable[..., Any], *words: Any) -> None:
 
 
 def invitation(screen: Terminal) -> tuple[str, str]:
-    """Return the link and the code on the screen."""
+    """Return the link and the code on the screen, once they are drawn."""
+    screen.until(_CODE.search, "a code")
     link, code = re.search(r"http://127\.0\.0\.1:\d+/", screen.text), _CODE.search(screen.text)
     assert link is not None, screen.text
     assert code is not None, screen.text
@@ -66,7 +67,7 @@ async def test_a_phone_joins_by_its_code_and_obeys_the_cockpit(
     """A wrong code first. Sessions and direction change on the phone during the test; the run is saved."""
     screen = terminal("app", "--wait", "--http", "127.0.0.1:0", "--seconds", "60", size=LARGE)
     await on(screen, screen.see, "a device joins", "and type")
-    link, code = invitation(screen)
+    link, code = await asyncio.to_thread(invitation, screen)
     async with phone(tmp_path, link) as page:
         await until(page, "!document.getElementById('join').hidden")
         wrong = f"{(int(code) + 1) % 10**6:06}"

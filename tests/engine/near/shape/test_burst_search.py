@@ -77,7 +77,9 @@ def test_a_path_without_a_limit_gets_longer_bursts_and_no_overload() -> None:
     assert not any(step.tail for step in bucket.steps)
 
 
-@pytest.mark.parametrize("held_up", [{3}, {4}, {6}, {5, 9}, {4, 5, 12}])
+@pytest.mark.parametrize(
+    "held_up", [{3}, *(pytest.param(each, marks=pytest.mark.every) for each in ({4}, {6}, {5, 9}, {4, 5, 12}))]
+)
 def test_bursts_that_a_busy_host_held_up_are_no_limit(held_up: set[int]) -> None:
     """The next ones arrive whole, however long they are: ten of them tell, not the one before them."""
     free, slow = Bucket(1e12, 1e12), Bucket(1.5e9, 64e3, 64e6)
