@@ -56,7 +56,7 @@ ACTIONS = (
     _action(link_faults.recorded_run, 4, "completed"),
     _action(link_faults.near_address_lost, 2, "completed", *_LOST),
     _action(link_faults.far_address_lost, 2, "completed", *_LOST),
-    _action(link_faults.mtu_changed, 2, "completed"),
+    _action(link_faults.mtu_changed, 2, "completed", "too large, and which size fits"),
     _action(link_faults.cable_pulled, 2, "completed"),
     _action(link_faults.cable_gone, 1, *_LOST),
     _action(link_faults.near_worker_killed, 2, "worker_lost"),

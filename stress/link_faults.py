@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -20,9 +21,13 @@ from typing import Any
 
 from endpoint_under_test import EndpointUnderTest
 from processes import fork_server_pids, process_tree, worker_pids
+from random_plans import SIZES
 
 _CLIENT = Path(__file__).with_name("soak_client.py")
 _DEADLINE_S = 120.0
+_SIZE_REFUSED = re.compile(
+    r" (?:in|out) was lost: a datagram of (\d+) bytes does not fit the path's MTU of \d+ bytes.*at most (\d+) bytes"
+)
 _WORKLOADS = ("stream", "stream", "rr", "crr", "fetch", "udp", "udp")
 
 Act = Callable[[asyncio.subprocess.Process], Awaitable[None]]
@@ -63,7 +68,7 @@ async def _run_client(
                 first = await client.stdout.readline()
             await client.wait()
             end = json.loads(first) if first.strip() else {"reason": "killed", "detail": ""}
-            endpoint.end_detail = f"{end['detail']} ({' '.join(command[3:9:2])})"
+            endpoint.end_detail = f"{end['detail']} ({' '.join(command[3:9])})"
             return end
     except TimeoutError:
         return {"reason": f"no end in {_DEADLINE_S:g} s", "detail": ""}
@@ -113,7 +118,11 @@ async def mtu_changed(endpoint: EndpointUnderTest, chance: random.Random) -> str
             await asyncio.sleep(0.4)
         endpoint.link.restore()
 
-    return _word(await _run_client(endpoint, chance, act))
+    end = await _run_client(endpoint, chance, act)
+    refused = _SIZE_REFUSED.search(end["detail"])
+    if refused and int(refused[1]) in SIZES and int(refused[1]) > int(refused[2]):
+        return "too large, and which size fits"
+    return _word(end)
 
 
 async def cable_pulled(endpoint: EndpointUnderTest, chance: random.Random) -> str:

@@ -11,7 +11,7 @@ from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload, all_workloads
 
 _RATES = (1_000_000, 20_000_000, 100_000_000)  # of datagrams
-_SIZES = (None, 64, 1_400)
+SIZES = (None, 64, 1_400)  # None: as large as the path carries
 
 
 def plan_of(chance: random.Random, seconds: float = 1.0, workload: Workload | None = None) -> Plan:
@@ -19,7 +19,7 @@ def plan_of(chance: random.Random, seconds: float = 1.0, workload: Workload | No
     drawn = chance.choice([*all_workloads(), Workload.STREAM]) if workload is None else workload
     settings = Settings(chance.choice(list(Direction)), chance.choice((1, 2, 5)))
     if drawn.is_datagram:
-        settings = replace(settings, rate_bit_s=chance.choice(_RATES), datagram_bytes=chance.choice(_SIZES))
+        settings = replace(settings, rate_bit_s=chance.choice(_RATES), datagram_bytes=chance.choice(SIZES))
     else:
         settings = replace(settings, window_bytes=chance.choice((None, 65_536)))
     size = 65_536 if drawn is Workload.FETCH else None
@@ -39,5 +39,5 @@ def change_of(chance: random.Random, settings: Settings, most_sessions: int = 6)
         direction=chance.choice(list(Direction)), sessions=chance.randint(1, most_sessions)
     )
     if settings.rate_bit_s is not None:
-        return replace(changed, rate_bit_s=chance.choice(_RATES), datagram_bytes=chance.choice(_SIZES))
+        return replace(changed, rate_bit_s=chance.choice(_RATES), datagram_bytes=chance.choice(SIZES))
     return replace(changed, window_bytes=chance.choice((None, 65_536, 131_072)))

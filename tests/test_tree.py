@@ -39,7 +39,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "engine/browser/metered_session": "with TLS: tests/tui/endpoint/browser/test_browser_service.py",
     "tui/endpoint/browser/page_client": "a service's part: tests/tui/endpoint/browser/test_browser_service.py",
     "engine/browser/page_far_end": "runs with a page: tests/tui/endpoint/browser/test_waiting_room.py",
-    "tui/endpoint/browser/open_page": "a base class: tests/tui/endpoint/browser/test_browser_service.py and test_waiting_room.py",
     "tui/cli/runners/app_backend": "tests/end_to_end/test_terminal.py and test_waiting_app.py",
     "tui/readings/waited_device": "values; tests/tui/run/test_join_dialog.py, tests/tui/endpoint/browser/test_waiting_room.py",
     "tui/endpoint/browser/page_socket": "a service's part: tests/tui/endpoint/browser/test_browser_service.py",

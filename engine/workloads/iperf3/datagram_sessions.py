@@ -46,7 +46,7 @@ class Iperf3Sender(DatagramSender):
     def _survives(self, error: OSError, count: int) -> bool:
         is_too_large = error.errno in {errno.EINVAL, errno.EMSGSIZE}
         if is_too_large and self._is_grouped and not self._fits_group(self._group.datagram_bytes):
-            self._adopt_settings()  # a router has reported a smaller MTU
+            self._adopt_in_thread()  # a router has reported a smaller MTU
             return True
         return super()._survives(error, count)
 

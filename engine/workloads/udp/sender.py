@@ -23,6 +23,7 @@ from .socket_options import NO_WAIT
 _FEEDBACK_BYTES: Final = 2_048
 _SILENCE_NS: Final = 800_000_000  # without feedback the sender stops: no host is flooded that does not listen
 _LOSS_NS: Final = 5 * SECOND_NS
+_REFUSED_NS: Final = SECOND_NS
 _MIN_SLEEP_NS: Final = 20_000
 _MAX_SLEEP_NS: Final = 50_000_000
 _PAUSE_S: Final = 0.02
@@ -51,6 +52,7 @@ class DatagramSender(DatagramSession):
         self._number = 0
         self._sent_bytes = 0
         self._dropped = 0
+        self._refused_at, self._refused_ns = -1, 0  # the number that the kernel refused, and since when
         self._rtt_us: int | None = None
         self._last_serial = 0
         self._feedback_ns = time.monotonic_ns()
@@ -202,15 +204,39 @@ class DatagramSender(DatagramSession):
             return True
         if error.errno in _TOO_LARGE:
             size = self._group.datagram_bytes
-            if self._settings.datagram_bytes is None and socket_options.largest_datagram(self._sock) < size:
-                self._adopt_settings()  # a router has reported a smaller MTU
+            if socket_options.datagram_size(self._settings, self._sock) != size:
+                self._adopt_in_thread()  # a smaller MTU has come, or settings whose group is being made
+                return True
+            if self._is_mtu_larger_again(size):
                 return True
             raise OSError(self._explain_size(size)) from error
         if self._is_grouped and error.errno in _NOT_IN_GROUPS:
             self._can_group = False
-            self._adopt_settings()
+            self._adopt_in_thread()
             return True
         return False
+
+    def _adopt_in_thread(self) -> None:
+        """Adopt the settings in the sending thread: again, if the event loop has changed them meanwhile."""
+        settings = None
+        while settings is not self._settings:
+            settings = self._settings
+            self._adopt_settings()
+
+    def _is_mtu_larger_again(self, datagram_bytes: int) -> bool:
+        """Return whether datagrams fit that the kernel has refused just now: the MTU fell for a moment.
+
+        Without progress for a while the kernel has another reason.
+        """
+        now_ns = time.monotonic_ns()
+        if self._number != self._refused_at:
+            self._refused_at, self._refused_ns = self._number, now_ns
+        mtu = socket_options.read_path_mtu(self._sock)
+        is_fitting = mtu is not None and datagram_bytes + socket_options.header_bytes(self._sock) <= mtu
+        if not is_fitting or now_ns - self._refused_ns > _REFUSED_NS:
+            return False
+        time.sleep(_PAUSE_S)
+        return True
 
     def _read_feedback(self) -> None:
         try:

@@ -1,6 +1,7 @@
 """The sender of a UDP session: its rate, its sizes, its stop without feedback, and forged feedback."""
 
 import asyncio
+import errno
 import socket
 import time
 from dataclasses import replace
@@ -117,6 +118,27 @@ async def test_a_datagram_that_does_not_fit_the_path_ends_the_session_with_the_r
     await until(lambda: pair.lost)
     assert "does not fit the path's MTU" in pair.lost[0]
     assert "--datagram auto" in pair.lost[0]
+    pair.close()
+
+
+async def test_a_size_that_the_kernel_refuses_ends_no_session_whose_settings_have_another_by_now() -> None:
+    """The group of the settings before is in force for a moment more."""
+    pair = DatagramPair(Settings(rate_bit_s=10_000_000), Mode.QUALITY)
+    assert pair.sender is not None
+    pair.sender._settings = Settings(rate_bit_s=10_000_000, datagram_bytes=500)
+    assert pair.sender._survives(OSError(errno.EMSGSIZE, ""), 1)
+    assert pair.sender._group.datagram_bytes == 500
+    pair.close()
+
+
+async def test_an_mtu_that_falls_for_a_moment_ends_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel refused what fits again when this end asks for the MTU; for good, it has another reason."""
+    pair = DatagramPair(SLOW, Mode.QUALITY)
+    assert pair.sender is not None
+    assert pair.sender._survives(OSError(errno.EMSGSIZE, ""), 1)
+    monkeypatch.setattr(sender_module, "_REFUSED_NS", 0)
+    with pytest.raises(OSError, match="does not fit"):
+        pair.sender._survives(OSError(errno.EMSGSIZE, ""), 1)
     pair.close()
 
 
