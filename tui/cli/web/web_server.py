@@ -19,6 +19,7 @@ from jinja2 import Environment, select_autoescape
 from ....engine.far.listener import listen
 from ....engine.host.event_loop import run
 from ...http.page_headers import PAGE_HEADERS
+from ...http.server_log import ServerLog
 from ...http.visitors import Visitors
 from ..output import emit_line, print_stderr
 from ..termination import handle_signals
@@ -165,7 +166,11 @@ async def open_server(config: WebConfig, listener: socket.socket) -> AsyncGenera
     """Serve the page on a listening socket while the block lasts; then end all sessions."""
     server = WebServer(config)
     runner = web.AppRunner(
-        server.make_application(), access_log=None, shutdown_timeout=_STOP_S, handler_cancellation=True
+        server.make_application(),
+        access_log=None,
+        shutdown_timeout=_STOP_S,
+        handler_cancellation=True,
+        logger=ServerLog(_log, lambda _address: None, print_stderr),
     )
     await runner.setup()
     try:

@@ -21,6 +21,7 @@ from ....engine.far.listener import format_host
 from ....engine.far.status import LogEntry, rejection
 from ....engine.model.errors import AddressRefused
 from ...http.page_headers import PAGE_HEADERS
+from ...http.server_log import ServerLog
 from ...http.visitors import Visitors
 from .browser_setup import BrowserSetup
 from .link_access import LinkAccess
@@ -78,24 +79,36 @@ class BrowserService:
         except AddressRefused as error:
             self._host.log(rejection(client, error))
             return _refuse("this endpoint does not serve your address")
+        is_websocket = "upgrade" in request.headers.get("Connection", "").lower()
         refusal = self._access.find_refusal(
             request.host,
             request.headers.get("Origin"),
             request.match_info.get("token", ""),
-            is_websocket="upgrade" in request.headers.get("Connection", "").lower(),
+            is_websocket=is_websocket,
         )
         if refusal is not None:
             self._host.log(LogEntry("dropped", f"rejected: a browser's request: {refusal}", client=client))
             return _refuse(refusal)
-        self.visitors.trust(request)
+        if is_websocket or self._setup.asks_for_key:  # without a key, whoever asks for the page proves nothing
+            self.visitors.trust(request)
         try:
             response = await handler(request)
         except web.HTTPException as error:
             error.headers.update(self._headers)
+            error.force_close()
             raise
         if not response.prepared:
             response.headers.update(self._headers)
+            response.force_close()  # only WebSockets stay open, and they are counted
         return response
+
+    def make_log(self) -> ServerLog:
+        """Return what takes the log of aiohttp: the host's log has a line, within the budget of the address."""
+
+        def log(reason: str, client: str = "") -> None:
+            self._host.log(LogEntry("dropped", f"rejected: a browser's request: {reason}", client=client or None))
+
+        return ServerLog(_log, lambda client: log("it cannot be read", client), log)
 
     async def _get_page(self, request: web.Request) -> web.StreamResponse:
         nonce = secrets.token_urlsafe(16)
@@ -152,6 +165,8 @@ async def open_service(setup: BrowserSetup, host: PageHost) -> AsyncGenerator[Br
         shutdown_timeout=_STOP_S,
         handler_cancellation=True,
         max_line_size=_MAX_REQUEST_LINE,
+        lingering_time=0.0,  # no request has a body: one that comes is not read
+        logger=service.make_log(),
     )
     await runner.setup()
     certificate = host.certificate

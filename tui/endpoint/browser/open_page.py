@@ -10,6 +10,7 @@ import logging
 import secrets
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -22,10 +23,12 @@ from ....engine.control.handshake import HandshakeResult
 from ....engine.control.tls import Certificate
 from ....engine.far.status import LogEntry
 from ....engine.host.description import describe_host
-from ....engine.model.errors import LinkgaugeError, PeerUnreachable
+from ....engine.model.errors import LinkgaugeError, PeerUnreachable, RemoteProtocolError
 from ....engine.model.events import Event
 from ....engine.model.host_info import BROWSER_SOFTWARE, HostInfo
+from ....engine.model.ip_address import client_network
 from ....engine.model.peer import Peer
+from ....engine.model.plan import SECOND_NS
 from ....engine.model.run_end import EndText
 from ....engine.model.shared_key import SharedKey
 from ...session.run_session import RunSession
@@ -36,6 +39,7 @@ MAX_PAGES: Final = 256
 MAX_IDLE_S: Final = 1_800.0
 _HEARTBEAT_S: Final = 20.0  # a phone that has left the Wi-Fi says nothing; a slow link may be full for seconds
 _SEND_S: Final = 4.0
+_MOST_MESSAGES_S: Final = 200  # ours sends a tenth: each may take this program's time
 _TOKEN_BYTES: Final = 16
 _log = logging.getLogger(__name__)
 
@@ -87,6 +91,7 @@ class OpenPage(ABC):
         """
         self._host, self._request, self.address, self._key_name = host, request, address, key_name
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
+        self._second = self._messages = 0
         browser = describe_browser(request.headers.get("User-Agent", ""))
         self.software = " ".join(filter(None, (BROWSER_SOFTWARE, browser)))
         self._socket = web.WebSocketResponse(
@@ -120,8 +125,7 @@ class OpenPage(ABC):
     async def serve(self) -> web.StreamResponse:
         """Serve the page until it is closed; its test ends with it."""
         pages = self._host.pages
-        own = sum(page.address == self.address for page in pages.values())
-        if len(pages) >= MAX_PAGES or own >= self._host.most_per_address:
+        if not await self._has_room():
             return web.Response(status=503, text="linkgauge: too many pages are open here; close one\n")
         pages[self.token] = self
         try:
@@ -132,6 +136,23 @@ class OpenPage(ABC):
             del pages[self.token]
             await self._leave()
         return self._socket
+
+    async def _has_room(self) -> bool:
+        """Return whether one more page may open. If all places are taken, the network with the most makes room."""
+        pages = list(self._host.pages.values())
+        networks = Counter(client_network(page.address) for page in pages)
+        own = networks[client_network(self.address)]
+        if own >= self._host.most_per_address:
+            return False
+        if len(pages) < MAX_PAGES:
+            return True
+        largest, most = networks.most_common(1)[0]
+        idle = (page for page in pages if page.run is None and client_network(page.address) == largest)
+        oldest = next(idle, None)
+        if oldest is None or most <= own + 1:
+            return False
+        await oldest.close()
+        return True
 
     async def close(self) -> None:
         """Close its WebSocket."""
@@ -186,8 +207,16 @@ class OpenPage(ABC):
                 self._host.log(LogEntry("dropped", f"rejected: {error}", client=client, key=self._key_name))
                 return
 
+    def _check_rate(self, now_ns: int) -> None:
+        """Raise RemoteProtocolError if the page sends more messages than any of ours does."""
+        second = now_ns // SECOND_NS
+        self._second, self._messages = second, self._messages + 1 if second == self._second else 1
+        if self._messages > _MOST_MESSAGES_S:
+            raise RemoteProtocolError(f"more than {_MOST_MESSAGES_S} messages of a page in a second")
+
     async def _take(self, message: PageMessage) -> None:
         self.link.received_ns = time.monotonic_ns()
+        self._check_rate(self.link.received_ns)
         run = self.run
         match message:
             case Pong(number):

@@ -63,7 +63,9 @@ class DataSocket:
         return response
 
     async def probe(self, run: PageRun | None) -> web.StreamResponse:
-        """Measure with a new connection beside the load; only close it without a run, or if too many are open."""
+        """Measure with a new connection beside the load; refuse it without a run, close it if too many are open."""
+        if run is None:
+            return web.Response(status=403, text="linkgauge: no test of this page awaits it\n")
         transport = self._request.transport
         handshake_us = read_rtt_us(None if transport is None else transport.get_extra_info("socket"))
         response = web.WebSocketResponse(compress=False, max_msg_size=_MAX_ANSWER_BYTES)
@@ -74,7 +76,7 @@ class DataSocket:
                 raise ConnectionResetError("the page did not answer")
 
         await response.prepare(self._request)
-        if run is not None and run.begun.is_set() and run.probe.admits_new:
+        if run.begun.is_set() and run.probe.admits_new:
             with run.probe.new_connection():
                 await run.probe.measure_new(handshake_us, ask)
         await response.close()

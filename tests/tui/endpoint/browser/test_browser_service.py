@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -340,6 +341,80 @@ async def test_slow_and_huge_requests_do_not_disturb_a_test() -> None:
                 writer.close()
         assert result["rates"]
         assert endpoint.get_status().totals.clients == 1
+
+
+HOST = b"Host: 127.0.0.1:%d\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        pytest.param(b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 20_000 + b"\r\n\r\n", id="huge header"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n" * 20_000 + b"\r\n", id="many headers"),
+        pytest.param(
+            b"GET / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n"
+            b"4\r\nnone\r\n0\r\n\r\n",
+            id="bad gzip",
+        ),
+        pytest.param(
+            b"POST /ws HTTP/1.1\r\n" + HOST + b"Content-Length: 1000000000\r\n\r\n" + b"x" * 50_000,
+            id="endless body",
+        ),
+    ],
+)
+@pytest.mark.loop("uvloop")
+async def test_a_request_that_cannot_be_read_takes_no_line_of_its_own_and_no_connection(
+    request_text: bytes, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server's own traceback would be twelve lines for each. Its body is not awaited."""
+    entries: list[LogEntry] = []
+    async with serving(entries.append) as (base, endpoint), asyncio.timeout(DEADLINE_S):
+        port = int(base.split(":")[2].strip("/"))
+        for _ in range(20):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            with contextlib.suppress(ConnectionError):
+                writer.write(request_text.replace(b"%d", str(port).encode()))
+                while await reader.read(65_536):
+                    pass
+            writer.close()
+        assert endpoint.get_status().totals.clients == 0
+        assert len(entries) <= 10
+    assert capfd.readouterr().err == ""
+    assert not [record for record in caplog.records if record.levelno > logging.DEBUG and "aiohttp" in record.name]
+
+
+@pytest.mark.parametrize("path", [b"", b"mover.js", b"no-such-page", b"probe", b"data"])
+@pytest.mark.loop("uvloop")
+async def test_a_connection_that_opens_no_page_is_closed_with_its_answer(path: bytes) -> None:
+    """A thousand that a stranger kept alive for an hour each took every descriptor of an open endpoint."""
+    async with serving() as (base, _), asyncio.timeout(DEADLINE_S):
+        port = int(base.split(":")[2].strip("/"))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        upgrade = (
+            b""
+            if path in (b"", b"mover.js", b"no-such-page")
+            else (
+                b"Origin: http://127.0.0.1:%d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YWFhYWFhYWFhYWFhYWFhYQ==\r\n" % port
+            )
+        )
+        writer.write(b"GET /" + path + b" HTTP/1.1\r\n" + HOST % port + upgrade + b"\r\n")
+        answer = await reader.read()  # until it is closed
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 ")
+    assert b"Connection: close" in answer.partition(b"\r\n\r\n")[0]
+
+
+@pytest.mark.loop("uvloop")
+async def test_a_page_that_sends_more_messages_than_ours_is_closed() -> None:
+    """Each of them takes time of the endpoint."""
+    entries: list[LogEntry] = []
+    async with serving(entries.append) as (base, _), open_page(base) as page:
+        for _ in range(1_000):
+            await page.control.send_json({"type": "stop"})
+        with pytest.raises(ConnectionError):
+            await page.read_until("open")
+    assert any("more than 200 messages of a page in a second" in entry for entry in entries)
 
 
 @pytest.mark.every
