@@ -63,7 +63,7 @@ CAUSES: Final = (
     Cause("healthy-up", _HEALTHY, direction=Direction.IN),
     Cause("healthy-delay", _HEALTHY, Faults(delay_ms=2)),
     Cause("loss-down", ("loss",), Faults(delay_ms=5, loss_percent=1)),
-    Cause("loss-up", ("loss", "unknown"), Faults(delay_ms=5, loss_percent=1), Direction.IN),
+    Cause("loss-up", ("loss", "unexplained"), Faults(delay_ms=5, loss_percent=1), Direction.IN),
     Cause(
         "window-small",
         ("window-clamped", "window-below-bdp"),
@@ -80,7 +80,7 @@ CAUSES: Final = (
     Cause("receiver-slow", ("receive-window", "far-busy"), is_receiver_slow=True),
     Cause("policer", ("policer",), policed_mbit_s=20),
     Cause("path-slow-down", ("path-slow",), Faults(slow_percent=20)),
-    Cause("path-slow-up", ("path-slow", "unknown"), Faults(slow_percent=20), Direction.IN),
+    Cause("path-slow-up", ("path-slow", "unexplained"), Faults(slow_percent=20), Direction.IN),
     Cause("mss-small", ("mss-small",), mss=500),
     Cause("queue-long", _HEALTHY, queue_ms=200),
 )

@@ -4,7 +4,9 @@ A sender counts what the other end's kernel acknowledged, records of TLS include
 5.2). A receiver counts the payload that its owner has decrypted.
 """
 
+import asyncio
 import socket
+from dataclasses import dataclass, field
 
 from ..metering.shared_counters import SharedCounters, slot_index
 from ..model.directions import Direction
@@ -30,15 +32,25 @@ class MeteredReceiver(ReceivingSession):
         """Do nothing: the owner receives."""
 
 
-MeteredSession = MeteredSender | MeteredReceiver
+@dataclass(frozen=True, slots=True, eq=False)
+class MeteredConnection:
+    """Such a session. Its owner stops moving bytes once `over` is set: the run wants no more of them."""
+
+    session: MeteredSender | MeteredReceiver
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def end(self) -> None:
+        """Take the last counts, and have the owner stop."""
+        self.session.close()
+        self.over.set()
 
 
 def meter_socket(
     sock: socket.socket, counters: SharedCounters, direction: Direction, session: int
-) -> MeteredSession:
+) -> MeteredConnection:
     """Return the session of a connection, which closes `sock`: a descriptor of its own. `out` is sent here."""
     context = SessionContext(counters, slot_index(direction, session), 0, lambda _why: None)
     kind = MeteredSender if direction is Direction.OUT else MeteredReceiver
     metered = kind(sock, context)
     metered.start()
-    return metered
+    return MeteredConnection(metered)

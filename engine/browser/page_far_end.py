@@ -8,7 +8,7 @@ from ..control.handshake import HandshakeResult
 from ..iperf3.protocol.missing_features import find_unsupported
 from ..model.peer import Peer
 from ..model.plan import Mode, Plan
-from ..near.base_run import ExpectationFinder, conduct, no_expectation
+from ..near.base_run import ExpectationFinder, driven, no_expectation
 from ..near.socket_option_checks import check_options
 from ..workers.core_assignment import check_cores
 from ..workers.fork_client import ForkServerLease
@@ -60,8 +60,11 @@ async def open_page_run(
         run = PageRun(with_page(plan), page.peer, await page.describe(), page.link, expectation_for, mode)
         page.run = run
         try:
-            async with conduct(run):
-                yield run
+            async with run.pool:
+                try:
+                    async with driven(run):
+                        yield run
+                finally:
+                    run.release()  # before the pool closes the counters
         finally:
             page.run = None
-            run.release()

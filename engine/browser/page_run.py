@@ -27,7 +27,7 @@ from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER
 from ..workloads.session_handshake import SessionSpec
 from ..workloads.sockets import read_socket_info
-from .metered_session import MeteredSession, meter_socket
+from .metered_session import MeteredConnection, meter_socket
 from .page_messages import WAYS
 from .page_probe import PageProbe
 
@@ -51,6 +51,11 @@ class PageLink:
 
 AskForSessions = Callable[[dict[SessionKey, int]], Awaitable[None]]
 """Has the page open connections: the generation of each by its direction and number."""
+
+
+def keys_of(settings: Settings) -> list[SessionKey]:
+    """Return the sessions that settings want."""
+    return [(flow, number) for number in range(1, settings.sessions + 1) for flow in settings.direction.flows]
 
 
 class PageSessions(SessionSet):
@@ -105,8 +110,7 @@ class PageSessions(SessionSet):
         return missing
 
     def _planned_keys(self) -> list[SessionKey]:
-        settings = self._settings
-        return [(flow, number) for number in range(1, settings.sessions + 1) for flow in settings.direction.flows]
+        return keys_of(self._settings)
 
     def claim(self, direction: Direction, session: int, generation: int) -> None:
         """Take the place of a connection; raise RemoteProtocolError if it is not awaited, or has come already."""
@@ -148,12 +152,14 @@ class PageRun(Run):
         self._sessions = self.sessions
         self.probe = PageProbe(self.pool.counters, self._ping, link.sock)
         self._was_hidden = False
-        self._metered: list[MeteredSession] = []
+        self._metered: dict[SessionKey, MeteredConnection] = {}
         self.begun, self.over = asyncio.Event(), asyncio.Event()
 
     def change_settings(self, settings: Settings) -> None:
         """Change direction and sessions during the run; the page chooses its window itself."""
         if self._begin_period(settings):
+            for key in self._metered.keys() - set(keys_of(settings)):
+                self._metered.pop(key).end()
             self._run_task(self._change_sessions(settings))
 
     async def _change_sessions(self, settings: Settings) -> None:
@@ -180,15 +186,15 @@ class PageRun(Run):
             self._was_hidden = True
             self._events.warn(WarningText.PAGE_HIDDEN.value)
 
-    def meter(self, direction: Direction, session: int, sock: socket.socket) -> MeteredSession:
-        """Return the session of a claimed connection whose bytes the caller moves, between `begun` and `over`.
+    def meter(self, direction: Direction, session: int, sock: socket.socket) -> MeteredConnection:
+        """Return the session of a claimed connection whose bytes the caller moves, from `begun` to its own `over`.
 
-        The session closes `sock`, a descriptor of its own.
+        The session closes `sock`, a descriptor of its own. The run must want it, and must not be over.
         """
         if not self._metered:
             self._run_task(self._refresh_metered())
         metered = meter_socket(sock, self.pool.counters, direction, session)
-        self._metered.append(metered)
+        self._metered[direction, session] = metered
         info = read_socket_info(sock, End.NEAR, direction, session, Mode.COPY, None)
         self._handle_worker_event(ConnectionOpened(info))
         return metered
@@ -200,8 +206,11 @@ class PageRun(Run):
     async def _refresh_metered(self) -> None:
         while True:
             await asyncio.sleep(_REFRESH_S)
-            for metered in self._metered:
-                metered.refresh()
+            self._read_metered()
+
+    def _read_metered(self) -> None:
+        for metered in self._metered.values():
+            metered.session.refresh()
 
     async def _ping(self, number: int) -> None:
         await self._link.send("ping", n=number)
@@ -226,8 +235,8 @@ class PageRun(Run):
         self.probe.close()
         for task in self._tasks:
             task.cancel()
-        for metered in self._metered:
-            metered.close()
+        for metered in self._metered.values():
+            metered.end()
 
     def _listen(self) -> None:
         self.begun.set()
@@ -245,8 +254,7 @@ class PageRun(Run):
 
     async def _finish(self, end: RunEnd) -> RunEnd:
         """Take the last sample; the connections end with the workers."""
-        for metered in self._metered:
-            metered.refresh()
+        self._read_metered()
         self._stop_sampling()
         self.pool.stop_payload()
         if end.reason is Reason.SESSION_LOST:

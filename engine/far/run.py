@@ -95,7 +95,7 @@ class FarRun(BaseFarRun):
         Args:
             control: the connection to the near end.
             plan: the plan, which the limits allow.
-            mode: how this end moves payload.
+            mode: how this end sends a stream.
             ends: both ends, as they introduced themselves.
             grant: what the endpoint grants it.
         """
@@ -107,10 +107,11 @@ class FarRun(BaseFarRun):
         self._control = control
         self.pool = WorkerPool(
             End.FAR,
-            self._limited(replace(plan, mode=plan.mode or mode)),
+            self._limited(plan),
             self._handle_worker_event,
             self._handle_worker_loss,
             limits.workers,
+            sending_mode=mode,
         )
         nic = ends.far.nic
         self._near = ends.near

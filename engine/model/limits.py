@@ -12,7 +12,7 @@ from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal, Self, cast
 
-from .errors import InvalidLimitError, make_printable
+from .errors import AddressRefused, InvalidLimitError, make_printable
 from .ip_address import parse_ip_address
 from .plan import MAX_BLOCK_BYTES, MAX_REQUEST_BYTES, MAX_SESSIONS, MAX_WORKERS, MIB
 from .serialization import read_toml
@@ -128,6 +128,13 @@ class Limits:
     def with_changes(self, changes: Mapping[str, object]) -> Self:
         """Return these limits with changes by name, as read from a file or typed."""
         return replace(self, **{name: _read(name, value) for name, value in changes.items()})
+
+    def check_address(self, address: str) -> None:
+        """Raise AddressRefused if the lists of denied and allowed networks exclude an address."""
+        if is_in_networks(address, self.deny):
+            raise AddressRefused(address, "deny", self.deny)
+        if self.allow and not is_in_networks(address, self.allow):
+            raise AddressRefused(address, "allow", self.allow)
 
     def values(self) -> dict[str, int | list[str]]:
         """Return every limit's value by its name."""

@@ -405,8 +405,12 @@ class Plan:
 
     @property
     def sender_chooses_mode(self) -> bool:
-        """Whether the sending host chooses its mode: the plan is for a TCP stream, and does not name a mode."""
-        return self.mode is None and not (self.workload.is_transactional or self.workload.is_datagram)
+        """Whether the sending host chooses how it sends: in a TCP stream whose plan says nothing about the sender.
+
+        `discard` says how the receiver takes payload.
+        """
+        is_stream = not (self.workload.is_transactional or self.workload.is_datagram)
+        return is_stream and self.mode in {None, Mode.DISCARD}
 
     @property
     def has_phases(self) -> bool:

@@ -12,7 +12,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -72,7 +71,7 @@ def no_expectation(_settings: Settings, _ip_version: int) -> Expectation:
 
 
 class WorkerSetup(NamedTuple):
-    """How the workers move payload if the plan names no mode, and what depends on the program of the far end.
+    """How the workers send a stream if the plan leaves that to them, and what depends on the far end's program.
 
     Without a mode they copy. `iperf3` is the format of datagrams for it. With `is_browser` the sessions are
     WebSockets of a page, and no worker hosts the probe.
@@ -121,13 +120,14 @@ class Run(ABC):
         self._failure = SessionFailure()
         is_lab = LAB_OFFLOADS_OFF_VARIABLE in os.environ
         link_check = LinkCheck(ends.near.nic, ends.far.nic, ip_version, expects_offloads_off=is_lab)
-        self._socket_checks = SocketChecks(plan, setup.mode, link_check)
+        self._socket_checks = SocketChecks(plan, plan.mode or setup.mode, link_check)
         self.pool = WorkerPool(
             End.NEAR,
-            replace(plan, mode=plan.mode or setup.mode),
+            plan,
             self._handle_worker_event,
             self._handle_worker_loss,
             iperf3=setup.iperf3,
+            sending_mode=setup.mode,
             is_browser=setup.is_browser,
         )
         nic = ends.near.nic

@@ -31,6 +31,7 @@ from ..workloads.session_handshake import ConnectTarget, SessionConfig, SessionS
 class Configure:
     """The part of a plan that a worker needs.
 
+    A stream's sender takes `sending_mode` if there is one: `discard` says nothing about it.
     The worker pins itself to one of `cores`, if any. With `shares_core` the other end of each session runs
     on the same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `settings` are the run's first
     ones. `rate_bit_s` limits a direction's TCP sessions together; `bytes_limit` is their total. `loss_goal_ppm` is
@@ -42,6 +43,7 @@ class Configure:
     interval_ns: int
     block_bytes: int
     mode: Mode | None = None
+    sending_mode: Mode | None = None
     request_bytes: int = 0
     response_bytes: int = 0
     burst: int = 1

@@ -14,7 +14,7 @@ from ..host.event_loop import await_shielded
 from ..metering.shared_counters import SharedCounters
 from ..model.directions import Direction, End
 from ..model.errors import WorkerError
-from ..model.plan import MAX_WORKERS, PROBE_PACE_NS, PROBE_SESSIONS, Dialect, Plan
+from ..model.plan import MAX_WORKERS, PROBE_PACE_NS, PROBE_SESSIONS, Dialect, Mode, Plan
 from ..model.workload import Workload
 from ..protocol.messages import Change
 from ..workloads.probes.request_probe import PROBE_BYTES
@@ -72,20 +72,23 @@ class WorkerPool:
         max_workers: int = MAX_WORKERS,
         iperf3: Iperf3Format | None = None,
         *,
+        sending_mode: Mode | None = None,
         is_browser: bool = False,
     ) -> None:
         """Make a pool without workers.
 
         Args:
             end: The end of the run that it serves.
-            plan: The run, with this end's mode: None copies.
+            plan: The run.
             on_event: Called with the events of sessions.
             on_lost: Called with the reason when a worker ends unexpectedly.
             max_workers: The maximum number of workers.
             iperf3: The format of datagrams if the other end is iperf3.
+            sending_mode: How this end sends a stream if the plan leaves that to it: None copies.
             is_browser: Whether the other end is a page. Then the owner of the pool measures the probe.
         """
         self._plan = plan
+        self._sending_mode = sending_mode
         self._sessions = SessionConfig(end, plan.workload, plan.socket, iperf3, is_browser)
         self._on_event = on_event
         self._on_lost = on_lost
@@ -262,7 +265,8 @@ class WorkerPool:
             self._sessions,
             interval_ns=min(plan.interval_ns, _LIMITED_INTERVAL_NS) if is_limited else plan.interval_ns,
             block_bytes=plan.block_bytes,
-            mode=plan.mode,
+            mode=plan.mode or self._sending_mode,
+            sending_mode=self._sending_mode,
             request_bytes=request_bytes,
             response_bytes=response_bytes,
             burst=plan.burst,

@@ -168,8 +168,9 @@ class Worker:
         if command.cores:
             _pin_to({command.cores[self._number % len(command.cores)]})
         mode = sockets.supported_mode(command.mode)
+        sending = sockets.supported_mode(command.sending_mode or command.mode)
         self._resources = WorkerResources(
-            payload=Payload(command.block_bytes, mode, self._config.head_of(command.block_bytes)),
+            payload=Payload(command.block_bytes, sending, self._config.head_of(command.block_bytes)),
             buffer=allocate_buffer(max(RECEIVE_BYTES, command.block_bytes)),
             mode=mode,
             requests=Payload(command.request_bytes * command.burst),

@@ -16,6 +16,7 @@ from .flow_view import FlowView, flow_views
 from .rules.datagram_loss import find_datagram_losses, find_held_sender, find_sending_limits
 from .rules.link import find_link_limits, find_nic_limits
 from .rules.loss import find_loss_limits
+from .rules.outage import find_outages
 from .rules.path import find_host_pacing, find_path_limits
 from .rules.processor import OTHER_PROCESSES, find_core_limits, find_processor_limits, find_ssh_limit
 from .rules.queue import find_queues
@@ -35,6 +36,7 @@ _UNLIMITED: Final = Trial(without_rate=True)
 # A response this many round trips long leaves hardly any pause.
 _LONG_TRANSFER: Final = 50
 _RULES: Final = (
+    find_outages,
     find_link_limits,
     find_window_limits,
     find_processor_limits,

@@ -227,7 +227,8 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     varies for itself, less if they share a limit. A quarter of the intervals was faster than `upper_bit_s`.
     `needless` segments that were sent again had arrived, and segments overtook others `reordered` times: only a
     connection of another program has them, and then `retransmits`, `retransmitted` and `lossy` leave the needless
-    ones out. `app_limited` is the share of its samples in which TCP lacked data.
+    ones out. `app_limited` is the share of its samples in which TCP lacked data. Nothing arrived in `silences`
+    times of 0.4 s or more, the `silent` share of the time.
     """
 
     direction: Direction = field(metadata=_flow.reading(lambda of: of.flow))
@@ -273,6 +274,9 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     needless: int | None = _flow(lambda of: of.sent.needless_retransmits)
     reordered: int | None = _flow(lambda of: of.sent.reordered)
     app_limited: float | None = _flow(lambda of: of.sent.mean("app_limited"))
+    silences: int = _flow(lambda of: of.received.silences.count, 0)
+    silent: float | None = _flow(lambda of: of.received.silent_share)
+    longest_silence_us: int = _flow(lambda of: of.received.silences.longest_ns // 1_000, 0)
 
     @property
     def is_bbr(self) -> bool:

@@ -40,6 +40,7 @@ FindingCode = Literal[
     "backlog-full",
     "socket-buffer-full",
     "policer",
+    "outage",
     "nic-errors",
     "nic-drops",
     "pacing",

@@ -29,6 +29,7 @@ WHY_WORDS: Final = {
     "backlog-full": "receiver's backlog full",
     "socket-buffer-full": "receiver's socket full",
     "policer": "policer on the path",
+    "outage": "path interrupted",
     "nic-errors": "interface errors",
     "nic-drops": "interface drops frames",
     "pacing": "sender is paced",

@@ -105,6 +105,13 @@ def lower_rate(bit_s: float) -> Trial:
     return Trial(rate_bit_s=max(MIN_RATE_BIT_S, math.floor(target)))
 
 
+def find_interruption(sender: EndEvidence, receiver: EndEvidence) -> str:
+    """Return the places that note an interruption of the path: link down, a new route, a failover."""
+    places = "look for this time in the logs of the switches and routers between"
+    logs = [_at(end, "journalctl -k --since -10min") for end in (sender, receiver) if is_linux(end)]
+    return "; ".join([*logs, places, "linkgauge watch PEER tells whether it comes again"])
+
+
 def show_drops(end: EndEvidence) -> str:
     """Return the commands that show which UDP datagrams the kernel drops, and where."""
     if not is_linux(end):

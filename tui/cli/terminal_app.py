@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ...engine.results.run_log import RunLog
     from ...observe.request import ObserveRequest
     from ...watch.watch_plan import WatchPlan
-    from ..endpoint.browser.browser_setup import BrowserConfig
+    from ..endpoint.browser.browser_setup import RoomConfig
     from ..endpoint.browser.waiting_room import WaitingRoom
     from ..mesh.mesh_session import MeshSession
     from ..session.run_exports import ExportFormat
@@ -80,7 +80,7 @@ class AppStart:
     language: str
     is_preset_auto: bool
     preferences: Preferences
-    page: "BrowserConfig | None" = None
+    page: "RoomConfig | None" = None
 
 
 def run_app(
@@ -89,7 +89,7 @@ def run_app(
     language: str,
     plan: Plan,
     sending_rate: SendingRate | None = None,
-    page: "BrowserConfig | None" = None,
+    page: "RoomConfig | None" = None,
 ) -> int:
     """Run the app until the user quits; return the exit status.
 
@@ -170,8 +170,8 @@ async def _run_app(
         return app.return_code or 0, None if is_gone else backend.last_outcome
 
 
-async def _open_room(page: "BrowserConfig | None", leases: AsyncExitStack) -> "WaitingRoom | None":
-    """Serve the page for devices that join; return None if the app waits for none. Raises EndpointError."""
+async def _open_room(page: "RoomConfig | None", leases: AsyncExitStack) -> "WaitingRoom | None":
+    """Serve the page for devices that join; return None without a wait. Raises TlsError or EndpointError."""
     if page is None:
         return None
     from ..endpoint.browser.waiting_room import open_waiting_room

@@ -77,11 +77,16 @@ def check_access(
     """
     if is_open and key_file is not None:
         raise UsageError("--key-file and --open exclude each other; give one of them")
-    certificate, key = tls
-    if (certificate is None) != (key is None):
-        raise UsageError("--tls-cert and --tls-key need each other; give both")
+    files = check_pair(*tls)
     if bind is not None:
         check_zone("--bind", bind)
+    return files
+
+
+def check_pair(certificate: str | None, key: str | None) -> tuple[str, str] | None:
+    """Return the files of a certificate, None without one; raise UsageError for one without the other."""
+    if (certificate is None) != (key is None):
+        raise UsageError("--tls-cert and --tls-key need each other; give both")
     return None if certificate is None or key is None else (certificate, key)
 
 

@@ -16,6 +16,7 @@ class WaitedDevice:
     `link` opens the page, and `page_code` has it with the code, as lines of a QR code. `code` is for the next
     device that joins. `peer` is the device that takes part, and `name` its browser; None and empty without one.
     `news` is a sentence for the user about the latest event, and `is_problem` whether something went wrong.
+    `fingerprint` is that of the page's certificate; empty for plain HTTP.
     """
 
     link: str
@@ -25,6 +26,7 @@ class WaitedDevice:
     name: str = ""
     news: str = ""
     is_problem: bool = False
+    fingerprint: str = ""
 
     @property
     def code_text(self) -> str:

@@ -68,6 +68,15 @@ def _words(device: WaitedDevice) -> Content:
         (device.code_text, "bold"),
         (f"\n\n{numbers.sanitize(taken)}" if taken else "", MUTED),
         (f"\n\n{numbers.sanitize(device.news)}." if device.is_problem else "", BAD),
-        ("\n\nPlain HTTP: others on this network can read the results.", MUTED),
+        (f"\n\n{_privacy(device)}", MUTED),
     ]
     return Content.assemble(*parts)
+
+
+def _privacy(device: WaitedDevice) -> str:
+    """Return what others can read, or by what the certificate is known that a browser asks about."""
+    if not device.fingerprint:
+        return "Plain HTTP: others on this network can read the results."
+    half = len(device.fingerprint) // 2
+    lines = f"{device.fingerprint[:half]}\n{device.fingerprint[half:]}"
+    return f"If the browser warns, compare the certificate's SHA-256 fingerprint:\n{lines}"

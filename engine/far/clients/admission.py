@@ -12,9 +12,9 @@ from functools import partial
 from itertools import count
 
 from ...model.directions import Direction, connects_back
-from ...model.errors import AddressRefused, LimitReached, PlanError, RequestDeclined
+from ...model.errors import LimitReached, PlanError, RequestDeclined
 from ...model.ip_address import client_network
-from ...model.limits import BURST_FACTOR, Limits, TokenBucket, is_in_networks
+from ...model.limits import BURST_FACTOR, Limits, TokenBucket
 from ...model.plan import MIB, SECOND_NS, Plan, Settings, format_size
 from ...model.workload import Workload
 from ...workers.core_assignment import check_cores, shares_cores
@@ -82,10 +82,7 @@ class Admission:
 
     def check_address(self, address: str) -> None:
         """Raise AddressRefused if the lists of denied and allowed networks exclude an address."""
-        if is_in_networks(address, self.limits.deny):
-            raise AddressRefused(address, "deny", self.limits.deny)
-        if self.limits.allow and not is_in_networks(address, self.limits.allow):
-            raise AddressRefused(address, "allow", self.limits.allow)
+        self.limits.check_address(address)
 
     def awaited_connections(self) -> Counter[str]:
         """Return the number of data connections that the runs of each network (`client_network`) await."""

@@ -78,12 +78,7 @@ class ClientTest(BaseFarRun):
         super().__init__(plan, grant)
         self._channel, self._request, self._opening = channel, request, opening
         self._options = options
-        own_plan = replace(
-            plan,
-            mode=plan.mode or request.mode,
-            bytes_limit=parameters.sent_bytes,
-            workers=choose_workers(parameters),
-        )
+        own_plan = replace(plan, bytes_limit=parameters.sent_bytes, workers=choose_workers(parameters))
         self.pool = WorkerPool(
             End.FAR,
             self._limited(own_plan),
@@ -91,6 +86,7 @@ class ClientTest(BaseFarRun):
             self._handle_worker_loss,
             grant.limits.workers,
             Iperf3Format(parameters.has_64bit_counters, allows_fragments=not parameters.dont_fragment),
+            sending_mode=request.mode,
         )
         self._streams = list_streams(parameters.direction, parameters.parallel)
         self._counts = TestCounts(self.pool.counters, self._streams, is_udp=parameters.is_udp)

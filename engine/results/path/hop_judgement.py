@@ -153,12 +153,13 @@ class _Judge:
             self._kept[number],
         )
         mtus = {report.router: report.mtu_bytes for report in self._trace.mtus}
+        shown_ns = None if rise_ns is None else max(0, rise_ns)  # a queue shortens no round trip
         return HopResult(
             ttl=number + 1,
             routers=hop.routers,
             idle_ns=idle_ns,
-            loaded_ns=None if idle_ns is None or rise_ns is None else max(0, idle_ns + rise_ns),
-            rise_ns=None if rise_ns is None else max(0, rise_ns),
+            loaded_ns=None if idle_ns is None or shown_ns is None else idle_ns + shown_ns,
+            rise_ns=shown_ns,
             kept_rise_ns=None if kept_ns is None else max(0, kept_ns),
             lost_percent=self._lost[number] if hop.routers else None,
             answers=self._answers(number),

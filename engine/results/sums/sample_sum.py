@@ -28,6 +28,10 @@ MAX_BEHIND: Final = 2_400
 """The number of intervals by which one end may be behind the other: ten minutes of the usual ones."""
 
 
+MIN_SILENCE_NS: Final = 2 * SECOND_NS // 5
+"""The shortest time without payload that counts as a silence: a lost packet at the end of a window costs less."""
+
+
 class SampleOrder:
     """Admits each end's samples in the order of their indexes, and none that is too far behind the other end's.
 
@@ -91,6 +95,24 @@ class RateSpread(Sums):
 
 
 @dataclass(slots=True)
+class Silences(Sums):
+    """The times of `MIN_SILENCE_NS` or more in which nothing arrived: how many, all together, and the longest."""
+
+    count: int = 0
+    span_ns: int = 0
+    longest_ns: int = field(default=0, metadata=PEAK)
+
+    def add_interval(self, silence_ns: int, span_ns: int) -> None:
+        """Add an interval without payload, which has made the present silence so long."""
+        if silence_ns < MIN_SILENCE_NS:
+            return
+        is_new = silence_ns - span_ns < MIN_SILENCE_NS
+        self.count += is_new
+        self.span_ns += silence_ns if is_new else span_ns
+        self.longest_ns = max(self.longest_ns, silence_ns)
+
+
+@dataclass(slots=True)
 class ReceiverSum:
     """The receiver's sums of one direction, and the time they cover.
 
@@ -99,6 +121,7 @@ class ReceiverSum:
     over several periods. `datagrams` has the counts of UDP from both ends' samples; None for TCP. `is_from_sender`
     is set if the sender counted some of the bytes, because the receiver has not reported its own. `unread_bytes` is
     the memory of unread data in `buffer_bytes` of receive buffers: sums over `buffer_readings` of sessions.
+    `silences` has the times without payload.
     """
 
     bytes: int = 0
@@ -114,6 +137,7 @@ class ReceiverSum:
     buffer_bytes: int = 0
     buffer_readings: int = 0
     spread: RateSpread = field(default_factory=RateSpread)
+    silences: Silences = field(default_factory=Silences)
 
     def add_sample(self, sample: Sample, flow: Direction) -> None:
         """Add the receiver's sample, without its datagrams."""
@@ -122,6 +146,7 @@ class ReceiverSum:
         self.bytes += bytes_
         self.span_ns += span_ns
         self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
+        self.silences.add_interval(self.trailing_silence_ns, span_ns)
         self.spread.add_sample(sample, flow)
         if self.series is not None:
             self.series.add_interval(bytes_ * 8 * SECOND_NS, span_ns)
@@ -164,6 +189,11 @@ class ReceiverSum:
         self.trailing_silence_ns = 0
         if self.series is not None:
             self.series.trim_silence()
+
+    @property
+    def silent_share(self) -> float | None:
+        """The share of the time that was silent; None if no time was measured."""
+        return min(1.0, self.silences.span_ns / self.span_ns) if self.span_ns > 0 else None
 
     @property
     def unread_share(self) -> float | None:

@@ -6,17 +6,20 @@ SO_MEMINFO at the receiver); and the drops of the interface's queueing disciplin
 
 Meaning: a full socket buffer is a receiver that reads too late, or a buffer too small for its pauses. A full queue
 of the sender is a rate above the line's. In the network, single losses at random are noise, as with a bad cable or
-radio. Bursts come from a queue or a policer that is full for a moment. Regular losses have one regular cause.
+radio. Bursts come from a queue or a policer that is full for a moment. Regular losses have one regular cause. If
+many are lost, and what arrives is constant, the path is slower than the sender.
 
 A sender that is held up skips datagrams (pacing.py), and they are missing from the rate as well. Its processor is
 too busy, or the rate is too high for one thread.
 
 Findings: `sender-starved` for skipped datagrams; `send-queue-full`, `nic-drops`, `backlog-full` and
-`socket-buffer-full` for losses within a host; `loss`, `loss-bursts` and `loss-periodic` for losses in the network.
+`socket-buffer-full` for losses within a host; `loss`, `loss-bursts`, `loss-periodic` and `path-slow` for losses in
+the network.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import sqrt
 from typing import Final
 
 from ....engine.model.directions import End
@@ -35,11 +38,15 @@ from ..core_load import describe_worker
 from ..evidence import DatagramEvidence, EndEvidence, describe_unseen, end_name, nic_name
 from ..finding import Finding, FindingCode
 from ..flow_view import FlowView
+from ..trial import Trial
 
 _MIN_LOSS: Final = 0.001  # 1/1000: the most that acceptance tests of services allow
 _MIN_LOST: Final = 10
 _MIN_SKIPPED: Final = 0.01
 _MIN_PART: Final = 0.05  # of the losses
+_EXCESS: Final = 0.02
+_CONSTANT: Final = 0.5
+_MIN_INTERVALS: Final = 8
 _CONFIDENCE: Final = 0.9
 _AS_EXPECTED: Final = 0.99
 _AS_ASKED: Final = 0.95
@@ -246,6 +253,8 @@ def _network(lost: _Part) -> Finding:
     datagrams, bursts = lost.datagrams, f"{lost.numbers}{_describe_bursts(lost.datagrams)}"
     slower = remedies.lower_rate(lost.view.flow.bit_s)
     are = lost.tense("are", "were")
+    if _exceeds_path(lost.view, datagrams):
+        return _slow_path(lost, slower)
     if datagrams.pattern == "bursts":
         overflows = lost.tense("overflows", "overflowed")
         text = f"Datagrams {are} lost in bursts on the path: a short queue or a policer {overflows}."
@@ -263,4 +272,35 @@ def _network(lost: _Part) -> Finding:
     full = f"{faults}, or test for a full queue: linkgauge … {slower}"
     return lost.find(
         "loss", f"Datagrams {are} lost{chance} on the path.", lost.numbers, remedies.Remedy(full, slower)
+    )
+
+
+def _exceeds_path(view: FlowView, datagrams: DatagramEvidence) -> bool:
+    """Return whether much is lost, and yet what arrives is constant: the path has room for no more.
+
+    Losses by chance leave a rate that spreads by sqrt(p / (1 - p) / n), with a loss of p and n datagrams in each
+    interval.
+    """
+    flow, loss = view.flow, datagrams.loss
+    if not _EXCESS <= loss < 1 or flow.rate_spread is None or flow.intervals < _MIN_INTERVALS:
+        return False
+    by_chance = sqrt(loss / (1 - loss) * flow.intervals / max(1, datagrams.sent))
+    return datagrams.period_ns is None and flow.rate_spread <= _CONSTANT * by_chance
+
+
+def _slow_path(lost: _Part, slower: Trial) -> Finding:
+    """Return the finding about a full queue or a policer that lets a constant rate pass."""
+    evidence, bit_s = lost.view.evidence, lost.view.flow.bit_s
+    is_short = evidence.expected_bit_s is not None and not evidence.is_as_expected
+    numbers = f"{lost.numbers}; {format_rate(bit_s)} {lost.tense('arrives', 'arrived')} at any time"
+    return lost.find(
+        "path-slow" if is_short else "loss-bursts",
+        f"The path {lost.tense('carries', 'carried')} less than was sent, and {lost.tense('drops', 'dropped')} the "
+        "rest.",
+        numbers,
+        remedies.Remedy(
+            f"linkgauge … {slower}, to stay below its rate; then check port speeds and shapers on the path "
+            f"({remedies.SHOW_BUCKET})",
+            slower,
+        ),
     )

@@ -49,6 +49,19 @@ async def test_the_dialog_opens_by_itself_and_closes_when_a_device_joins(world: 
         assert "112 233" in cockpit.text()
 
 
+async def test_the_dialog_says_who_can_read_or_how_to_know_the_certificate(world: Any) -> None:
+    """By plain HTTP everybody on the network can."""
+    world.devices = asyncio.Queue()
+    async with world.cockpit(peer=AWAITED_BROWSER) as cockpit:
+        await put(cockpit, world, WAITING)
+        assert "Plain HTTP" in cockpit.text()
+        await put(
+            cockpit, world, replace(WAITING, link="https://192.168.1.10:8080/", fingerprint="0123456789abcdef" * 4)
+        )
+        assert "Plain HTTP" not in cockpit.text()
+        assert "0123456789abcdef" * 2 in cockpit.text()
+
+
 async def test_keys_that_a_browser_lacks_say_why_and_sessions_end_at_eight(world: Any) -> None:
     """The dialog of a click has no more either."""
     world.devices = asyncio.Queue()

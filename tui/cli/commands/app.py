@@ -1,6 +1,7 @@
 """`linkgauge [PEER]`: the app, or without a terminal a short test over loopback."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ....engine.model.errors import UsageError, require_extra
@@ -18,7 +19,7 @@ from ..plan_options import PlanOptions
 from ..web.browser_page import end_with_server, has_screen, is_dumb_terminal
 
 if TYPE_CHECKING:
-    from ...endpoint.browser.browser_setup import BrowserConfig
+    from ...endpoint.browser.browser_setup import RoomConfig
 
 _APP_TEST_S: Final = "30"
 _LOOPBACK_TEST_S: Final = "5"
@@ -46,20 +47,40 @@ class AppOptions:
         metavar="[ADDR:]PORT",
         shown=str(DEFAULT_HTTP_PORT),
     )
+    tls_cert: Path | None = option(_DEVICE, "Certificate (PEM) for --wait: the page uses TLS.", metavar="FILE")
+    tls_key: Path | None = option(
+        _DEVICE, "Private key of the certificate (PEM); only you may read it.", metavar="FILE"
+    )
+    allow: tuple[str, ...] = option(
+        _DEVICE,
+        "Let only devices of this network join; may be repeated.",
+        default=(),
+        metavar="NETWORK",
+        shown="all",
+    )
+    deny: tuple[str, ...] = option(
+        _DEVICE, "Refuse this network, even if allowed; may be repeated.", default=(), metavar="NETWORK"
+    )
     redact: bool = redact_flag()
 
-    def page_config(self) -> "BrowserConfig | None":
-        """Return where to serve the page for devices; None without --wait. Raises UsageError."""
+    def room_config(self) -> "RoomConfig | None":
+        """Return how to serve the page for devices; None without --wait. Raises UsageError or InvalidLimitError."""
         if not self.wait:
-            if self.http is not None:
-                raise UsageError("--http goes with --wait; give it, too")
+            values = {"http": self.http, "tls-cert": self.tls_cert, "tls-key": self.tls_key}
+            values |= {"allow": self.allow or None, "deny": self.deny or None}
+            for name, value in values.items():
+                if value is not None:
+                    raise UsageError(f"--{name} goes with --wait; give it, too")
             return None
         if self.peer is not None:
             raise UsageError("--wait makes a device that joins the remote end: give no PEER with it")
         require_extra("--wait needs a server and QR codes", "http", "aiohttp", "segno")
-        from ...endpoint.browser.browser_setup import BrowserConfig  # here: few starts need it
+        from ...endpoint.browser.browser_setup import BrowserConfig, RoomConfig  # here: few starts need it
+        from ...endpoint.endpoint_setup import LimitSources, check_pair
 
-        return BrowserConfig(*parsing.http_address(self.http or str(DEFAULT_HTTP_PORT)))
+        page = BrowserConfig(*parsing.http_address(self.http or str(DEFAULT_HTTP_PORT)))
+        cert, key = (None if path is None else str(path) for path in (self.tls_cert, self.tls_key))
+        return RoomConfig(page, check_pair(cert, key), LimitSources(allow=self.allow, deny=self.deny).read())
 
 
 def open_app(options: AppOptions) -> int:
@@ -68,7 +89,7 @@ def open_app(options: AppOptions) -> int:
     Its keys change everything that these options begin with. Without a terminal and without a PEER, it tests this
     machine's loopback for 5 s instead.
     """
-    page = options.page_config()
+    page = options.room_config()
     peer = None if page is not None else named_peer(options.peer)
     far_end, rate = options.far_end, options.plan.sending_rate()
     is_app = has_screen() and not options.as_json

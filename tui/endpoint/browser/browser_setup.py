@@ -2,11 +2,12 @@
 
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ....engine.far.listener import listen, reachable_hosts
 from ....engine.model.ip_address import is_loopback_address
+from ....engine.model.limits import Limits
 from ....engine.model.shared_key import SharedKey
 
 PLAIN_TEXT = (
@@ -26,6 +27,15 @@ class BrowserConfig:
     def from_values(cls, values: dict[str, Any]) -> "BrowserConfig":
         """Return the configuration from values of JSON."""
         return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class RoomConfig:
+    """An app's wait for a device: the page's address, the files of its certificate, and who is served."""
+
+    page: BrowserConfig
+    tls: tuple[str, str] | None = None
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)

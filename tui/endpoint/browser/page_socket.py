@@ -12,7 +12,7 @@ from typing import Final
 from aiohttp import WSMsgType, web
 from multidict import MultiMapping
 
-from ....engine.browser.metered_session import MeteredReceiver, MeteredSession
+from ....engine.browser.metered_session import MeteredReceiver, MeteredSender
 from ....engine.browser.page_messages import DIRECTIONS, read_place
 from ....engine.browser.page_probe import read_rtt_us
 from ....engine.browser.page_run import PageRun
@@ -103,13 +103,16 @@ class DataSocket:
     async def _move_here(
         self, run: PageRun, response: web.WebSocketResponse, place: tuple[Direction, int, int]
     ) -> None:
-        """Move the payload of a connection with TLS until its run is over, or the page has closed it."""
+        """Move the payload of a connection with TLS until its run wants no more, or the page has closed it."""
+        if run.over.is_set() or not run.sessions.is_wanted(*place):
+            return
         fd = self._copy_descriptor()
         if fd is None:
+            run.lose(*place)
             return
         metered = run.meter(*place[:2], socket.socket(fileno=fd))
-        moving = asyncio.create_task(self._move(run, response, metered))
-        over = asyncio.create_task(run.over.wait())
+        moving = asyncio.create_task(self._move(run, response, metered.session))
+        over = asyncio.create_task(metered.over.wait())
         try:
             await asyncio.wait({moving, over}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -122,7 +125,9 @@ class DataSocket:
                 self._request.transport.abort()
 
     @staticmethod
-    async def _move(run: PageRun, response: web.WebSocketResponse, metered: MeteredSession) -> None:
+    async def _move(
+        run: PageRun, response: web.WebSocketResponse, metered: MeteredSender | MeteredReceiver
+    ) -> None:
         with contextlib.suppress(ConnectionError):
             if isinstance(metered, MeteredReceiver):
                 async for message in response:

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
@@ -15,19 +16,22 @@ from aiohttp import web
 from ....engine.browser.page_far_end import PageFarEnd
 from ....engine.browser.page_messages import Hidden, JoinTest, PageMessage, StopTest
 from ....engine.browser.page_run import PageRun
+from ....engine.control.tls import Certificate, format_fingerprint
 from ....engine.far.status import LogEntry
-from ....engine.model.errors import PeerUnreachable, RemoteProtocolError, RequestDeclined
+from ....engine.model.errors import AddressRefused, PeerUnreachable, RemoteProtocolError, RequestDeclined
 from ....engine.model.host_info import BROWSER_SOFTWARE
+from ....engine.model.limits import Limits
 from ....engine.model.peer import Peer
 from ....engine.model.run_end import EndText, Reason
 from ...readings.waited_device import WaitedDevice
 from .browser_service import open_service
-from .browser_setup import BrowserConfig, prepare_browser
+from .browser_setup import RoomConfig, prepare_browser
 from .join_codes import JoinCodes
 from .link_code import code_lines
 from .open_page import OpenPage, PageHost
 
 _MOST_PER_ADDRESS: Final = 8
+_MOST_REFUSED: Final = 8  # addresses that the user is told of
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +50,15 @@ class JoinedPage(OpenPage):
         return self.far_end.run
 
     async def _greet(self) -> None:
-        await self.send("hello", test=self.token, waits=True, presets=[], sessions=0, seconds=0, has_tls=False)
+        await self.send(
+            "hello",
+            test=self.token,
+            waits=True,
+            presets=[],
+            sessions=0,
+            seconds=0,
+            has_tls=self._room.certificate is not None,
+        )
 
     async def _handle(self, message: PageMessage) -> None:
         match message:
@@ -80,12 +92,23 @@ class WaitingRoom(PageHost):
 
     Args:
         link: The link to the page for other hosts.
+        limits: The networks that are served.
+        certificate: The certificate of the page; None for plain HTTP.
         codes: The codes by which a device joins.
     """
 
-    def __init__(self, link: str, codes: JoinCodes | None = None) -> None:
+    def __init__(
+        self,
+        link: str,
+        limits: Limits | None = None,
+        certificate: Certificate | None = None,
+        codes: JoinCodes | None = None,
+    ) -> None:
         self.pages: dict[str, OpenPage] = {}
+        self.certificate = certificate
         self._link = link
+        self._limits = limits or Limits()
+        self._refused: set[str] = set()
         self._codes = codes or JoinCodes()
         self._joined: JoinedPage | None = None
         self._news: asyncio.Queue[WaitedDevice] = asyncio.Queue()
@@ -97,7 +120,14 @@ class WaitingRoom(PageHost):
         return _MOST_PER_ADDRESS
 
     def check_address(self, address: str) -> None:
-        """Serve every address."""
+        """Raise AddressRefused if the lists exclude an address; the user is told of the first ones."""
+        try:
+            self._limits.check_address(address)
+        except AddressRefused as error:
+            if address not in self._refused and len(self._refused) < _MOST_REFUSED:
+                self._refused.add(address)
+                self._tell(f"A browser was refused: {error.operator_text}", is_problem=True)
+            raise
 
     def log(self, entry: LogEntry) -> None:
         """Log an event for developers: the user has a screen."""
@@ -166,15 +196,18 @@ class WaitingRoom(PageHost):
                 self._name,
                 news,
                 is_problem,
+                "" if self.certificate is None else format_fingerprint(self.certificate.fingerprint),
             )
         )
 
 
 @asynccontextmanager
-async def open_waiting_room(config: BrowserConfig) -> AsyncGenerator[WaitingRoom]:
-    """Serve the page for devices that join while the block lasts. Raises EndpointError."""
-    setup = prepare_browser(config, None, is_open=True, has_tls=False)
+async def open_waiting_room(config: RoomConfig) -> AsyncGenerator[WaitingRoom]:
+    """Serve the page for devices that join while the block lasts. Raises TlsError or EndpointError."""
+    certificate = None if config.tls is None else Certificate.load(*map(Path, config.tls))
+    setup = prepare_browser(config.page, None, is_open=True, has_tls=certificate is not None)
     with setup.listener:
-        room = WaitingRoom((await asyncio.to_thread(setup.links, None))[0])
+        link = (await asyncio.to_thread(setup.links, None))[0]
+        room = WaitingRoom(link, config.limits, certificate)
         async with open_service(setup, room):
             yield room

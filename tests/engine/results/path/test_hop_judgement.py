@@ -173,3 +173,20 @@ def test_without_traces_there_is_no_path_and_without_a_load_only_idle_round_trip
     assert (way.direction, way.load, way.queues, way.loss) == (IN, None, (), None)
     assert [hop.loaded_ns for hop in way.hops] == [None] * 4
     assert all(hop.idle_ns for hop in way.hops)
+
+
+def test_the_round_trip_under_load_is_not_shorter_than_without() -> None:
+    """A queue that drains answers a router seldom, and in moments that were quicker than the median one."""
+    chain = chain_with(2, 1, OUT)
+    traces = chain.traces()
+    near = traces[End.NEAR]
+    router = near.hops[0]
+    quicker = tuple(
+        None if ns is None else ns if window < 8 else ns // 100 for window, ns in enumerate(router.least_ns)
+    )
+    hops = (replace(router, least_ns=quicker), *near.hops[1:])
+    path = find_path({**traces, End.NEAR: replace(near, hops=hops)}, chain.measured(), {})
+    assert path is not None
+    hop = path.ways[0].hops[0]
+    assert hop.idle_ns is not None
+    assert (hop.rise_ns, hop.loaded_ns) == (0, hop.idle_ns)

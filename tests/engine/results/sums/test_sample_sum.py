@@ -45,6 +45,16 @@ def test_the_receivers_bytes_are_the_result() -> None:
         assert sums.sent[Direction.OUT].counters["bytes"] == 170 - result
 
 
+def test_a_silence_counts_once_it_is_long() -> None:
+    """Its intervals count from the first one on; a shorter one is none."""
+    received = ReceiverSum()
+    for index, bytes_ in enumerate((9, 0, 9, 0, 0, 0, 9, 0, 0)):
+        received.add_sample(_sample(End.FAR, index, bytes_, SECOND_NS // 4), Direction.OUT)
+    silences = received.silences
+    assert (silences.count, silences.span_ns, silences.longest_ns) == (2, 5 * SECOND_NS // 4, 3 * SECOND_NS // 4)
+    assert received.silent_share == pytest.approx(5 / 9)
+
+
 def test_recent_samples_are_those_of_the_span_and_the_newest_at_least() -> None:
     """Each end by its own clock."""
     recent = _recent(2 * SECOND_NS)

@@ -195,3 +195,15 @@ def test_a_few_skipped_datagrams_do_not_matter() -> None:
     """Each sender is late at times."""
     finding = first(udp(0, {}, 800.0, skipped=300, asked_bit_s=948_000_000))
     assert finding.code == "unexplained"
+
+
+def test_a_constant_rate_in_spite_of_many_losses_is_a_slow_path() -> None:
+    """Losses by chance leave a rate that varies; a full queue or a policer lets a constant rate pass."""
+    lossy = udp(12_000, {"network": 12_000}, mbit_s=28.7, pattern="random", bursts=11_000)
+
+    def spread(share: float) -> Evidence:
+        return replace(lossy, flows=tuple(replace(each, intervals=28, rate_spread=share) for each in lossy.flows))
+
+    limited = first(spread(0.002))
+    assert (limited.code, limited.trial is not None) == ("path-slow", True)
+    assert first(spread(0.03)).code == "loss"

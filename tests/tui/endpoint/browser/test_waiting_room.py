@@ -3,28 +3,34 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is not installed")
 
 from linkgauge.engine.browser.page_far_end import open_page_run  # noqa: E402
 from linkgauge.engine.model.directions import Direction  # noqa: E402
-from linkgauge.engine.model.errors import PeerUnreachable, PlanError  # noqa: E402
+from linkgauge.engine.model.errors import PeerUnreachable, PlanError, TlsError  # noqa: E402
 from linkgauge.engine.model.events import Changed, Ended, Sampled  # noqa: E402
+from linkgauge.engine.model.limits import Limits  # noqa: E402
 from linkgauge.engine.model.peer import AWAITED_BROWSER, Peer  # noqa: E402
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings  # noqa: E402
 from linkgauge.engine.model.run_end import Reason  # noqa: E402
-from linkgauge.tui.endpoint.browser.browser_setup import BrowserConfig  # noqa: E402
+from linkgauge.tui.endpoint.browser.browser_setup import BrowserConfig, RoomConfig  # noqa: E402
 from linkgauge.tui.endpoint.browser.waiting_room import WaitingRoom, open_waiting_room  # noqa: E402
 from linkgauge.tui.readings.waited_device import WaitedDevice  # noqa: E402
 
+from ....engine.certificates import CertificateFiles  # noqa: E402
 from .scripted_page import ScriptedPage, open_page  # noqa: E402
 
 pytestmark = pytest.mark.loop("uvloop")
 LOCAL = Peer("127.0.0.1", is_browser=True)
 DEADLINE_S = 30.0
+LOOPBACK = RoomConfig(BrowserConfig("127.0.0.1", 0))
 
 
 class Room:
@@ -40,9 +46,9 @@ class Room:
 
 
 @asynccontextmanager
-async def waiting() -> AsyncGenerator[tuple[Room, WaitedDevice]]:
+async def waiting(config: RoomConfig = LOOPBACK) -> AsyncGenerator[tuple[Room, WaitedDevice]]:
     """Open a room on loopback; yield it with its invitation."""
-    async with open_waiting_room(BrowserConfig("127.0.0.1", 0)) as room:
+    async with open_waiting_room(config) as room:
         opened = Room(room)
         yield opened, await opened.next()
 
@@ -115,8 +121,10 @@ async def test_a_page_of_an_app_starts_nothing(message: dict[str, Any]) -> None:
             room.room.find_page(LOCAL)
 
 
-async def test_sessions_and_direction_change_on_the_device_during_a_run() -> None:
+@pytest.mark.parametrize("has_tls", [False, pytest.param(True, marks=pytest.mark.every("payload by this process"))])
+async def test_sessions_and_direction_change_on_the_device_during_a_run(has_tls: bool, tmp_path: Path) -> None:
     """Data flows under each setting; what is not wanted any more is closed, and the run goes on."""
+    config = with_certificate(tmp_path) if has_tls else LOOPBACK
     wanted = [
         Settings(sessions=1),
         Settings(sessions=3),
@@ -124,7 +132,7 @@ async def test_sessions_and_direction_change_on_the_device_during_a_run() -> Non
         Settings(Direction.IN, 1),
         Settings(sessions=2),
     ]
-    async with waiting() as (room, invitation), open_page(invitation.link) as page:
+    async with waiting(config) as (room, invitation), open_page(invitation.link) as page:
         await join(page, invitation.code)
         far_end = room.room.find_page(LOCAL).far_end
         reading = asyncio.create_task(page.read_until("never"))
@@ -148,6 +156,7 @@ async def test_sessions_and_direction_change_on_the_device_during_a_run() -> Non
                     assert event.end.reason is Reason.STOPPED, event.end
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
+        assert sum(not each.closed for each in page.data) <= wanted[-1].sessions
         assert changes == wanted[1:]
         assert far_end.run is None
 
@@ -173,6 +182,44 @@ async def test_a_device_that_goes_ends_the_run_and_one_that_sleeps_does_not_begi
                     await page.close()
                 elif isinstance(event, Ended):
                     assert event.end.reason is Reason.PEER_LOST
+
+
+def with_certificate(folder: Path) -> RoomConfig:
+    """Return a room on loopback with a certificate."""
+    files = CertificateFiles(folder, trustme.CA())
+    return replace(LOOPBACK, tls=(str(files.cert), str(files.key)))
+
+
+async def test_over_tls_the_link_and_the_fingerprint_are_those_of_the_certificate(tmp_path: Path) -> None:
+    """The page says that its connections use TLS."""
+    async with waiting(with_certificate(tmp_path)) as (_, invitation), open_page(invitation.link) as page:
+        assert invitation.link.startswith("https://127.0.0.1:")
+        assert len(invitation.fingerprint) == 64
+        assert page.hello["has_tls"]
+
+
+async def test_a_network_that_is_not_allowed_sees_nothing_and_the_user_learns_of_it_once() -> None:
+    """Not even the page."""
+    config = replace(LOOPBACK, limits=Limits(allow=("192.0.2.0/24",)))
+    async with waiting(config) as (room, invitation), aiohttp.ClientSession() as client:
+        for _ in range(3):
+            async with client.get(invitation.link) as answer:
+                assert answer.status == 403
+                assert "does not serve your address" in await answer.text()
+        told = await room.next()
+        assert "127.0.0.1 is not allowed" in told.news
+        assert told.is_problem
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await room.next()
+
+
+async def test_a_certificate_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Before the screen opens."""
+    missing = str(tmp_path / "none.pem")
+    with pytest.raises(TlsError, match=r"--tls-cert .*none\.pem"):
+        async with waiting(replace(LOOPBACK, tls=(missing, missing))):
+            pass
 
 
 async def test_a_plan_that_no_page_carries_out_is_refused() -> None:
