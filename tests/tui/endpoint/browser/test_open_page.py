@@ -10,7 +10,7 @@ aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is no
 
 from aiohttp.test_utils import make_mocked_request  # noqa: E402
 from linkgauge.tui.endpoint.browser import open_page as open_page_module  # noqa: E402
-from linkgauge.tui.endpoint.browser.browser_setup import BrowserConfig  # noqa: E402
+from linkgauge.tui.endpoint.browser.browser_setup import BrowserConfig, RoomConfig  # noqa: E402
 from linkgauge.tui.endpoint.browser.waiting_room import WaitingRoom, open_waiting_room  # noqa: E402
 
 pytestmark = pytest.mark.loop("uvloop")
@@ -34,7 +34,7 @@ async def test_a_full_house_has_room_for_another_address(monkeypatch: pytest.Mon
     monkeypatch.setattr(open_page_module, "MAX_PAGES", 4)
     async with (
         asyncio.timeout(DEADLINE_S),
-        open_waiting_room(BrowserConfig("127.0.0.1", 0)) as room,
+        open_waiting_room(RoomConfig(BrowserConfig("127.0.0.1", 0))) as room,
         AsyncExitStack() as stack,
     ):
         link = (await anext(room.follow())).link
