@@ -3,8 +3,8 @@
     python screenshots/make.py [--peer HOST] [--preset ID] [--only SCENE]
 
 The link is one of 100 Mb/s and 20 ms between two network namespaces, which it builds itself. Where none can be
-built, loopback takes its place, and a message says so. With `--peer` the runs go to the endpoint there. No terminal
-is needed, and the runs are not saved.
+built, loopback takes its place, and a message says so. Scenes with routers have a chain of hosts (hop_chain), which
+needs root. With `--peer` the runs go to the endpoint there. No terminal is needed, and the runs are not saved.
 
 A picture shows a healthy machine and a right answer: a scene is played again, and refused after three attempts, if
 a run lost more than 2 % of its cores' time to the hypervisor, if the cores were more than 90 % busy, if an interval
@@ -16,6 +16,7 @@ received nothing, or if a run on the emulated link has a finding that the scene 
 
 import argparse
 import asyncio
+import os
 import sys
 import tempfile
 from contextlib import aclosing
@@ -25,6 +26,7 @@ from typing import Final
 sys.path.insert(0, str(Path(__file__).parent))
 
 from health import find_problems
+from hop_chain import run_on_chain
 from linkgauge.engine.lab.link_lab import open_lab
 from linkgauge.engine.model.errors import LabError
 from linkgauge.engine.model.peer import LOOPBACK, Peer
@@ -46,7 +48,7 @@ async def _make(peer: Peer, preset_id: str, only: str | None, in_lab: bool) -> i
     with tempfile.TemporaryDirectory() as folder, RunLog.open(Path(folder)) as log:
         async with aclosing(FarEndKeeper(_answer_nothing)) as keeper:
             world = World(peer, keeper, preset_id, log)
-            scenes = [scene for scene in SCENES if only in {None, scene.name}]
+            scenes = [each for each in SCENES if each.name == only or (only is None and not each.has_routers)]
             return sum([not await _play(scene, world, in_lab) for scene in scenes])
 
 
@@ -85,6 +87,15 @@ def _make_in_lab(only: str | None) -> int | None:
         return None
 
 
+def _make_on_chain(scene: Scene) -> int:
+    """Make a scene's pictures at the near end of a chain of hosts."""
+    if os.geteuid() != 0:
+        print(f"{scene.name}: a chain of hosts needs root", file=sys.stderr)
+        return 1
+    options = ["--preset", _LINK, "--in-lab", "--only", scene.name]
+    return run_on_chain(lambda address: [sys.executable, __file__, "--peer", address, *options])
+
+
 def main() -> int:
     """Make all pictures; return 1 if a scene was refused, whose pictures then stay as they were."""
     parser = argparse.ArgumentParser(description="Pictures of real runs, as PNG.")
@@ -94,9 +105,13 @@ def main() -> int:
     parser.add_argument("--in-lab", action="store_true", help="the peer is the far end of this command's own link")
     options = parser.parse_args()
     if options.peer is None:
-        status = _make_in_lab(options.only)
-        if status is not None:
+        on_chains = [each for each in SCENES if each.has_routers and options.only in {None, each.name}]
+        status = max((_make_on_chain(scene) for scene in on_chains), default=0)
+        if options.only in {scene.name for scene in on_chains}:
             return status
+        in_lab = _make_in_lab(options.only)
+        if in_lab is not None:
+            return max(status, in_lab)
     refused = asyncio.run(_make(options.peer or LOOPBACK, options.preset, options.only, options.in_lab))
     if refused:
         print(f"scenes refused: {refused}; try again on a quiet machine", file=sys.stderr)

@@ -130,6 +130,18 @@ async def respond(world: World) -> None:
         await _in_all_sizes(driver, "respond")
 
 
+async def path(world: World) -> None:
+    """Show the hops of a path with a queue at one of its routers: under way, at the end, and both directions."""
+    async with world.app(PLAN) as driver:
+        await driver.press("y", "u")
+        await driver.reach(8.0)
+        await _in_all_sizes(driver, "path-running")
+        await driver.end()
+        await _in_all_sizes(driver, "path")
+        await driver.press("x")
+        await _in_all_sizes(driver, "path-hops")
+
+
 async def transactions(world: World) -> None:
     """Show ten pairs that ask and answer."""
     async with world.app(Plan(Settings(sessions=10), Workload.RR, duration_ns=5 * SECOND_NS)) as driver:
@@ -254,11 +266,13 @@ def _own_data() -> Generator[None]:
 class Scene:
     """Drives the app through real runs and takes pictures.
 
-    `findings` are the codes that a run may have on the emulated link: the scene makes these, and no other.
+    `findings` are the codes that a run may have on the emulated link: the scene makes these, and no other. A scene
+    that `has_routers` needs a chain of them in place of the link.
     """
 
     play: Callable[[World], Awaitable[None]]
     findings: frozenset[str]
+    has_routers: bool = False
 
     @property
     def name(self) -> str:
@@ -279,6 +293,7 @@ SCENES: Final[tuple[Scene, ...]] = (
     Scene(why, _SMALL_WINDOW),
     Scene(duplex, _FAST),
     Scene(respond, _QUEUES),
+    Scene(path, frozenset({"queue-path"}), has_routers=True),
     Scene(transactions, _FAST | {"round-trip"}),
     Scene(datagrams, _FAST | _TOO_FAST),
     Scene(monochrome, _FAST),

@@ -22,6 +22,7 @@ from ..host.sockets.other_traffic import OtherTraffic
 from ..host.sockets.socket_message import SocketAddress
 from ..metering.drain import await_drain
 from ..metering.sampler import Sampler
+from ..model.counters.path_trace import PathTrace
 from ..model.counters.samples import ProbeSample, Sample
 from ..model.counters.session_counters import SocketInfo
 from ..model.directions import Direction, End
@@ -153,6 +154,10 @@ class Run(ABC):
     @abstractmethod
     def change_settings(self, settings: Settings) -> None:
         """Change settings during the run."""
+
+    def trace_so_far(self) -> PathTrace | None:
+        """Return this end's trace of the path, for a run in progress; None if there is none."""
+        return None
 
     def _begin_period(self, settings: Settings) -> bool:
         """Begin a period with new settings; return False if the run is ending, or has these already."""

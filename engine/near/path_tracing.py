@@ -31,6 +31,7 @@ class PathTracing:
     def __init__(self, plan: Plan, control: ControlConnection, events: RunEvents) -> None:
         self._plan, self._control, self._events = plan, control, events
         self._prober: HopProber | None = None
+        self._is_loaded = False
         self._has_far_trace = False
 
     async def open(self, nonce_hex: str) -> None:
@@ -59,6 +60,11 @@ class PathTracing:
         """Note that payload begins to flow."""
         if self._prober is not None:
             self._prober.begin_load()
+            self._is_loaded = True
+
+    def trace_so_far(self) -> PathTrace | None:
+        """Return this end's trace of a run in progress; None before payload flows, or if nothing is traced."""
+        return self._prober.take_trace() if self._prober is not None and self._is_loaded else None
 
     def take_far_trace(self, trace: PathTrace) -> None:
         """Emit the far end's trace; raise RemoteProtocolError for one too many."""

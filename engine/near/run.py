@@ -16,6 +16,7 @@ from ..control.connection import ControlConnection
 from ..control.keepalive import PING_INTERVAL_S
 from ..control.key_proof import refusal_error
 from ..metering.drain import MAX_DRAIN_S
+from ..model.counters.path_trace import PathTrace
 from ..model.counters.samples import ProbeSample, Sample
 from ..model.errors import (
     ConnectionClosed,
@@ -175,6 +176,10 @@ class EndpointRun(Run):
     def warn(self, text: str) -> None:
         """Emit a warning."""
         self._events.warn(text)
+
+    def trace_so_far(self) -> PathTrace | None:
+        """Return this end's trace of the path, for a run in progress; None if there is none."""
+        return self.path.trace_so_far()
 
     def change_settings(self, settings: Settings) -> None:
         """Change direction, sessions or window during the run. A new window reopens the sessions.

@@ -114,6 +114,7 @@ class Meter:
         self.warnings = Warnings()
         self._responsiveness: ResponsivenessRecorder | None = None
         self._paths: dict[End, PathTrace] = {}
+        self._path_so_far: PathResult | None = None
         self.router_names: Mapping[str, str] = {}
 
     def feed(self, event: Event) -> list[Interval]:
@@ -153,6 +154,10 @@ class Meter:
             self._paths[event.trace.end] = event.trace
         else:
             self.warnings.add_warning(event.text, event.kind or WarningKind.OTHER)
+
+    def show_trace(self, trace: PathTrace) -> None:
+        """Judge an end's trace of a run in progress, for a screen; the traces at the end take its place."""
+        self._path_so_far = find_path({trace.end: trace}, self.responsiveness, self.router_names)
 
     def flush(self) -> list[Interval]:
         """Return the intervals that still wait for an end, in order of index, and remove them."""
@@ -209,8 +214,13 @@ class Meter:
 
     @property
     def path(self) -> PathResult | None:
-        """The hops between the ends; None if neither end has traced them."""
-        return find_path(self._paths, self.responsiveness, self.router_names) if self._paths else None
+        """The hops between the ends; None if neither end has traced them.
+
+        During a run these are the hops of the last `show_trace`.
+        """
+        if self._paths:
+            return find_path(self._paths, self.responsiveness, self.router_names)
+        return None if self.has_ended else self._path_so_far
 
     def summary(self) -> Summary:
         """Return the summary so far; a run that has not ended counts as cut off."""

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from linkgauge.engine.model.counters.latency_histogram import bucket_of
+from linkgauge.engine.model.counters.path_trace import PathTrace
 from linkgauge.engine.model.counters.samples import (
     CoreTimes,
     DatagramSample,
@@ -92,6 +93,11 @@ class _EmittedRun:
 
     def __init__(self, queue: asyncio.Queue[Event]) -> None:
         self._queue = queue
+        self.trace: PathTrace | None = None
+
+    def trace_so_far(self) -> PathTrace | None:
+        """Return the trace that a test has set."""
+        return self.trace
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Yield events until Ended."""
@@ -123,8 +129,9 @@ class ScriptedRun(RunSession):
         self.lost_share = 0.0  # of UDP, while it is set
         self.has_iperf3 = False
         self.delays_ns = (4_000, 9_000, 12_000, 14_000, 31_000, 310_000)
+        self.emitted = _EmittedRun(self.queue)
         super().__init__(
-            cast("Run", _EmittedRun(self.queue)),
+            cast("Run", self.emitted),
             RunSpec(plan, LOOPBACK, Judging(preset), Record(run_id="20261121-014629-7f3a")),
             far_end=LOOPBACK,
             log=None,

@@ -355,7 +355,8 @@ class InstrumentScreen(ActionScreen):
         view = self.instruments.view
         if view is None or view.path is None:
             is_tracing = view is not None and view.phase.is_busy and view.plan.path
-            self.notify("The hops are known at the end of the test." if is_tracing else self.how_to_trace)
+            soon = "The hops are shown as soon as they have answered under load."
+            self.notify(soon if is_tracing else self.how_to_trace)
             return
         from .path_screen import PathScreen
 

@@ -52,7 +52,7 @@ class PathScreen(ActionScreen):
         """Compose what was found, and a strip and a table for each direction."""
         yield TitleBar()
         with VerticalScroll(classes="panel") as page:
-            page.border_title = "path, hop by hop"
+            page.border_title = "path, hop by hop, so far" if self._view.phase.is_busy else "path, hop by hop"
             yield Static(id="found", markup=False)
             for number, _way in enumerate(self._path.ways):
                 yield Static(id=f"strip-{number}", classes="strip", markup=False)

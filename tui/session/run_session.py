@@ -16,7 +16,7 @@ from ...engine.model.directions import Direction
 from ...engine.model.errors import LinkgaugeError, RunLogError
 from ...engine.model.events import Ended, Event, Sampled, Started
 from ...engine.model.peer import Peer
-from ...engine.model.plan import Mode, Plan, Settings
+from ...engine.model.plan import SECOND_NS, Mode, Plan, Settings
 from ...engine.model.run_end import EndText, Reason, RunEnd
 from ...engine.near.base_run import ExpectationFinder, Run
 from ...engine.near.ceiling import Ceiling, load_ceiling
@@ -172,6 +172,7 @@ class RunSession:
         self.on_event: Callable[[Event], Awaitable[None]] | None = None
         """Called with each event, after it was written and before the reader has it."""
         self._stopped: RunEnd | None = None
+        self._traced_ns = 0
         self._notices = list(spec.record.notices)
 
     @property
@@ -264,8 +265,19 @@ class RunSession:
             self._run_log.append_event(self.run_id, event)
         self.intervals = self.meter.feed(event)
         self._write_rows()
-        if isinstance(event, Sampled) and not event.warmup:
-            self._stop_if_precise()
+        if isinstance(event, Sampled):
+            self._show_trace(event.sample.elapsed_ns)
+            if not event.warmup:
+                self._stop_if_precise()
+
+    def _show_trace(self, elapsed_ns: int) -> None:
+        """Have the hops that have answered so far once a second, if a screen shows the run over time."""
+        if not self.meter.has_traces or elapsed_ns - self._traced_ns < SECOND_NS:
+            return
+        self._traced_ns = elapsed_ns
+        trace = self._run.trace_so_far()
+        if trace is not None:
+            self.meter.show_trace(trace)
 
     def _stop_if_precise(self) -> None:
         """End the run when its confidence interval is as narrow as requested."""

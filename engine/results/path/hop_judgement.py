@@ -101,15 +101,16 @@ class _Judge:
 
     def way(self, names: Mapping[str, str]) -> Way:
         """Return the direction with its hops, queues and loss."""
-        trace = self._trace
+        trace, queues = self._trace, self._queues()
         return Way(
             direction=self._direction,
             load=None if self._load is None else self._load.direction,
             hops=tuple(self._hop(number, names) for number in range(len(trace.hops))),
             is_reached=trace.is_reached,
-            queues=self._queues(),
+            queues=queues,
             loss=self._loss(),
             mtus=trace.mtus,
+            answers_wait=not queues and self._answers_wait,
         )
 
     def _rise_at_end(self, window: int) -> int | None:
@@ -219,6 +220,14 @@ class _Judge:
         if own is None or other is None:
             return self._whole_ns if self._load.direction is self._direction else 0.0
         return self._whole_ns * own / (own + other) if own >= self._least_ns else 0.0
+
+    @property
+    def _answers_wait(self) -> bool:
+        """Whether the other direction's part of the rise is a queue: it delays the answers, not the probes."""
+        if self._load is None or self._whole_ns - self._own_rise_ns < self._least_ns:
+            return False
+        other = _one_way(self._load, self._direction.opposite)
+        return self._load.direction is not self._direction if other is None else other >= self._least_ns
 
     def _kept_at(self, step: QueuePlace) -> int:
         return self._kept[step.before_ttl - 1] or 0

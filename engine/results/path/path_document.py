@@ -56,6 +56,7 @@ class WayFigures:
     hops: tuple[HopFigures, ...] = ()
     queues: tuple[QueuePlaceFigures, ...] = ()
     loss: LossPlaceFigures | None = figure()
+    answers_wait: bool | None = figure()
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,8 @@ class LossPlace(Place):
 class Way:
     """One direction: its hops as its sender has traced them, under the load that shows most of it.
 
-    `queues` are sorted, the longest first. `is_reached` says that the other end is the last hop.
+    `queues` are sorted, the longest first. `is_reached` says that the other end is the last hop. If
+    `answers_wait`, round trips rise without a queue of this direction: answers come back through the other one's.
     """
 
     direction: Direction
@@ -85,6 +86,7 @@ class Way:
     queues: tuple[QueuePlace, ...] = ()
     loss: LossPlace | None = None
     mtus: tuple[MtuReport, ...] = ()
+    answers_wait: bool = False
 
     @property
     def sender(self) -> End:

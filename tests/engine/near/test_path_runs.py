@@ -12,11 +12,12 @@ from linkgauge.engine.host import description
 from linkgauge.engine.model.counters.path_trace import PathTrace
 from linkgauge.engine.model.directions import End
 from linkgauge.engine.model.errors import PeerError
-from linkgauge.engine.model.events import Event, PathTraced, Warned
+from linkgauge.engine.model.events import Event, PathTraced, Sampled, Started, Warned
 from linkgauge.engine.model.host_info import READS
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import PATH_PROBE_SESSION, SECOND_NS, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.model.run_end import Reason
+from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.messages import Traced
 
 from ..conftest import RATE_BIT_S
@@ -59,6 +60,25 @@ async def test_both_ends_trace_the_path_and_see_each_other_before_and_under_load
         assert sum(hop.answered) >= 0.8 * sum(hop.sent) > 20
         assert sum(trace.received) > 20
     assert [line.split(": ", 1)[1] for line in map(str, log)] == ["connected", "started: stream", "finished"]
+
+
+async def test_this_ends_trace_is_known_while_the_run_is_in_progress() -> None:
+    """With the answers so far under load; nothing before the load, so that its idle windows go on."""
+    async with Endpoint(listen("127.0.0.1", 0)) as endpoint, open_run(PLAN, Peer(*endpoint.address)) as run:
+        sent = [0]
+        async for event in run:
+            if isinstance(event, Started):
+                assert run.trace_so_far() is not None
+            elif isinstance(event, Sampled) and event.sample.end is End.NEAR and not event.sample.is_drain:
+                trace = run.trace_so_far()
+                assert trace is not None
+                assert [hop.routers for hop in trace.hops] == [("127.0.0.1",)]
+                sent.append(sum(trace.hops[0].sent))
+        assert sent == sorted(sent)
+        assert sent[-1] > sent[1] > 0
+        final = run.trace_so_far()
+        assert final is not None
+        assert final.idle_windows >= 4
 
 
 async def test_an_endpoint_of_an_earlier_version_is_named_before_anything_is_measured(

@@ -4,13 +4,15 @@ from functools import partial
 from typing import Any
 
 import pytest
+from linkgauge.engine.model.directions import End
+from linkgauge.engine.model.events import PathTraced
 from linkgauge.engine.model.plan import Plan
 from linkgauge.engine.results.responsiveness.plan import with_path
 from linkgauge.tui.gauges.path_screen import PathScreen
 
 from ...engine.results.path.traced_chain import Chain
 from ..app_driver import before_snapshot
-from ..scripted_loads import emit_loads
+from ..scripted_loads import A_LOAD, emit_loads
 
 QUEUE = Chain(routers=4, out_ms=((2, 45.0),), silent=(2,), limited=(3,), seed=7)
 LONG = Chain(routers=16, out_ms=((9, 45.0),), silent=(2, 3), slow_under_load=(5,), lossy_link=12, seed=7)
@@ -32,7 +34,7 @@ async def test_the_key_traces_the_next_test_and_the_screen_shows_its_hops(world:
         await cockpit.press("u")
         assert world.script.plan.path
         await cockpit.press("x")
-        assert "The hops are known at the end of the test" in cockpit.text()
+        assert "The hops are shown as soon as they have answered under load" in cockpit.text()
         emit(QUEUE)(world.script)
         await cockpit.end()
         text = " ".join(cockpit.text().split())
@@ -47,6 +49,29 @@ async def test_the_key_traces_the_next_test_and_the_screen_shows_its_hops(world:
         assert "limits its answers" in text
         await cockpit.press("escape")
         assert not isinstance(cockpit.app.screen, PathScreen)
+
+
+async def test_hops_are_shown_while_the_test_runs_as_far_as_they_have_answered(world: Any) -> None:
+    """The way out, by this end's trace, once a second; both ways, by the traces of both ends, take its place."""
+    async with world.cockpit((120, 40), preset="100mb-fd") as cockpit:
+        await cockpit.press("y", "u")
+        world.script.emitted.trace = QUEUE.traces()[End.NEAR]
+        emit_loads(world.script, most=A_LOAD)
+        await cockpit.settle()
+        text = " ".join(cockpit.text().split())
+        assert "out → local" in text
+        assert "in ← local" not in text
+        assert "▓ +" in text
+        await cockpit.press("x")
+        assert "path, hop by hop, so far" in cockpit.text()
+        assert "way in" not in cockpit.text()
+        await cockpit.press("escape")
+        world.script.emit(*map(PathTraced, QUEUE.traces().values()))
+        world.script.end()
+        await cockpit.end()
+        await cockpit.press("x")
+        assert "so far" not in cockpit.text()
+        assert "way in, hops from the remote end" in cockpit.text()
 
 
 async def test_the_key_turns_the_trace_on_and_off_and_only_streams_have_it(world: Any) -> None:

@@ -69,7 +69,9 @@ def _notes(way: Way, hop: HopResult) -> Iterator[str]:
 def path_sentences(path: PathResult) -> list[str]:
     """Return what was found, in a sentence each: queues, losses, MTUs, and hops whose answers mislead."""
     sentences = [sentence for way in path.ways for sentence in (*_place_sentences(way), *_further_sentences(way))]
-    if not any(way.queues for way in path.ways):
+    if not any(way.load for way in path.ways):
+        sentences.insert(0, "No hop is judged: nothing was measured under load.")
+    elif not any(way.queues for way in path.ways):
         sentences.insert(0, "No hop has a queue that delays other traffic under load.")
     return sentences
 
@@ -91,6 +93,12 @@ def _place_sentences(way: Way) -> Iterator[str]:
 
 
 def _further_sentences(way: Way) -> Iterator[str]:
+    rise_ns = max((hop.kept_rise_ns or 0 for hop in way.hops), default=0)
+    if way.answers_wait and rise_ns:
+        yield (
+            f"RTT rises by {numbers.latency(rise_ns)} {_WAYS[way.direction]}, too, without a queue there: "
+            f"the answers wait in the queue {_WAYS[way.direction.opposite]}."
+        )
     for report in way.mtus:
         yield f"Behind {report.router}, {_WAYS[way.direction]}, the MTU is {report.mtu_bytes} bytes."
     if slow := [str(hop.ttl) for hop in way.hops if hop.answers == "slow"]:

@@ -100,6 +100,27 @@ def test_a_load_that_fills_the_queue_of_the_other_direction_is_not_taken_for_its
     assert queues(replace(acks, full=((IN, OUT),))) == {OUT: [(2, 3)], IN: []}
 
 
+def test_answers_that_wait_in_the_queue_of_the_other_direction_are_said_to() -> None:
+    """A load of both directions, or acknowledgements, fill it. A host that echoes late has no queue."""
+    full = ((IN, OUT), (OUT, OUT))
+    assert answers_wait(Chain(3, out_ms=((2, 40.0),), full=full)) == {OUT: False, IN: True}
+    assert answers_wait(Chain(3, in_ms=((1, 40.0),), full=((OUT, IN), (IN, IN)))) == {OUT: True, IN: False}
+    assert answers_wait(chain_with(3, 1, OUT)) == {OUT: False, IN: False}
+    assert answers_wait(Chain()) == {OUT: False, IN: False}
+    chain = Chain(3, out_ms=((2, 40.0),), full=full)
+    measured = chain.measured()
+    for rise, load in ((PerDirection(0.0, 0.0, None), OUT), (PerDirection(None, None, None), OUT)):
+        loads = (replace(measured.loads[0], direction=load, one_way_rise_ns=rise),)
+        path = find_path(chain.traces(), replace(measured, loads=loads), {})
+        assert path is not None
+        assert [way.answers_wait for way in path.ways] == [False, rise[OUT] is None]
+
+
+def answers_wait(chain: Chain) -> dict[Direction, bool]:
+    """Return of which directions the answers wait in the other one's queue."""
+    return {way.direction: way.answers_wait for way in judge(chain).ways}
+
+
 def test_if_one_load_fills_both_queues_the_own_delay_tells_which_step_it_is() -> None:
     """With load in both directions at once, the sizes of the two rises name them."""
     full = tuple(product((OUT, IN), (OUT, IN)))

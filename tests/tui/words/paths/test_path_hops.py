@@ -61,6 +61,17 @@ def test_losses_mtus_late_answers_and_an_end_that_is_not_reached_are_told() -> N
     ]
 
 
+def test_a_rise_without_a_queue_of_its_direction_is_explained() -> None:
+    """The answers wait on their way back. Without any load nothing is judged."""
+    found = sentences(OUT, replace(IN, queues=(), answers_wait=True))
+    answers = "the answers wait in the queue on the way out"
+    assert found[1:] == [f"RTT rises by 41.0 ms on the way in, too, without a queue there: {answers}."]
+    idle = [replace(each, kept_rise_ns=None, rise_ns=None, loaded_ns=None) for each in (FIRST, SILENT, LAST)]
+    assert sentences(Way(Direction.OUT, None, tuple(idle), True)) == [
+        "No hop is judged: nothing was measured under load."
+    ]
+
+
 def test_the_table_has_a_row_for_each_hop_and_no_text_of_a_stranger_as_it_is() -> None:
     """A name by reverse DNS is any text."""
     named = replace(FIRST, name="gw\x1b[31m.example")
