@@ -7,7 +7,8 @@ to 100 ms at 10 to 40 Mb/s is at one of its links, in one direction; the other d
 to no queue. Some cases have a trap as well: routers that answer once a second as Linux does by default, a silent
 router, a router whose own ICMP is late (from the beginning, or from the start of the load), a queue in each
 direction, a direction that loses packets, or no queue at all. A test is right if each direction has exactly the
-queue that is there: before the right hop, with none but silent or slow hops in between. The trap must be seen, too.
+queue that is there: before the right hop, with none but silent or slow hops in between. The trap must be seen, too,
+and no direction may lose clearly more probes than remain without an answer: an answered one has arrived.
 A test is void if the hypervisor took more than 5 % of the machine's time. `--maker` builds chains in other ways.
 
 Prints each test, then right and total for each kind of case, and CLEAN if at least 95 % are right. Half a minute a
@@ -38,6 +39,7 @@ _DEADLINE_S: Final = 60.0
 _LEAST_RIGHT: Final = 0.95
 _NO_QUEUE_MS: Final = 1
 _LOST_PERCENT: Final = 15
+_MOST_LOST: Final = 1.5  # times the share without an answer, which is of the whole test and not of the load alone
 _HOST_MBIT_S: Final = 10  # TCP keeps little of its own data in the queue of its host (tcp_limit_output_bytes)
 _LINUX_LIMIT_MS: Final = 1_000
 _TRAPS: Final = {"icmp limit": "limited", "silent": "silent", "slow": "slow", "slow under load": "slow"}
@@ -206,6 +208,9 @@ def _judge_way(case: Case, path: dict[str, Any], direction: Direction) -> str:
     way, true_hop = path[direction.value], case.true_hop(direction)
     if way is None or not way["is_reached"]:
         return f"{direction.value}: not traced"
+    loss, unanswered = way["loss"], way["hops"][-1]["lost_percent"]
+    if loss is not None and loss["lost_percent"] > _MOST_LOST * unanswered + 1:
+        return f"{direction.value}: loss of {loss['lost_percent']:.1f} %, but {unanswered:.1f} % are unanswered"
     found = [(queue["after_hop"], queue["before_hop"]) for queue in way["queues"]]
     shown = ", ".join(f"{after}-{before}" for after, before in found) or "none"
     if true_hop is None:

@@ -95,6 +95,11 @@ class PathTrace:
         if not is_possible or max(self.received, default=0) > _MAX_PROBES:
             raise ValueError("the times of a path")
 
+    @property
+    def loaded_ns(self) -> int:
+        """The time of its windows under load."""
+        return (len(self.received) - self.idle_windows) * self.window_ns
+
     def loaded_window(self, start_ns: int, end_ns: int) -> range:
         """Return the numbers of the windows that lie between two times since payload began to flow."""
         first = self.idle_windows + -(-start_ns // self.window_ns)

@@ -244,15 +244,31 @@ class _Judge:
             after_ttl, before_ns = ttl, max(before_ns, kept_ns)
         return steps
 
+    def _lost_one_way(self, other: PathTrace) -> tuple[int, int]:
+        """Return how many probes were sent under load, and how many of them did not arrive at the other end.
+
+        The traces end at different times, and the last probes are in the queue then: only those count that had the
+        time to arrive before both ends. A probe that was answered has arrived.
+        """
+        trace, last = self._trace, self._trace.hops[-1]
+        own = None if self._load is None else _one_way(self._load, self._direction)
+        delay_ns = max(0, round(self._whole_ns if own is None else own))
+        until_ns = min(trace.loaded_ns, other.loaded_ns) - delay_ns - max(trace.window_ns, other.window_ns)
+        windows = trace.loaded_window(0, max(0, until_ns))
+        arrival_ns = len(windows) * trace.window_ns + delay_ns + other.window_ns // 2
+        sent, answered = (sum(counts[number] for number in windows) for counts in (last.sent, last.answered))
+        received = sum(other.received[number] for number in other.loaded_window(0, arrival_ns))
+        return sent, max(0, sent - max(received, answered))
+
     def _loss(self) -> LossPlace | None:
-        """Return the place of this direction's loss over the whole run; None without one to speak of."""
+        """Return the place of this direction's loss under load; None without one to speak of."""
         trace, other = self._trace, self._other
         if other is None or not trace.is_reached:
             return None
-        sent, received = sum(trace.hops[-1].sent), sum(other.received)
-        lost_percent = max(0.0, percent_of(sent - received, sent) or 0.0)
+        sent, lost_count = self._lost_one_way(other)
+        lost_percent = percent_of(lost_count, sent) or 0.0
         both_percent = self._lost[-1] or 0.0
-        if sent - received < _LEAST_LOST or lost_percent < _LEAST_LOST_PERCENT:
+        if lost_count < _LEAST_LOST or lost_percent < _LEAST_LOST_PERCENT:
             return None
         back_percent = max(0.0, both_percent - lost_percent)
         # A hop's answers are lost on the way back as well, all or none of them, if that direction loses.

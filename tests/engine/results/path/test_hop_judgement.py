@@ -150,6 +150,40 @@ def test_a_loss_is_behind_the_last_hop_without_it_in_the_direction_that_loses(li
     assert (loss.lost_percent, loss.is_located) == (25.0, True)
 
 
+@pytest.mark.parametrize("flow", [OUT, IN])
+@pytest.mark.parametrize("windows", [1, 3])
+def test_probes_of_a_time_that_one_trace_alone_has_are_not_lost(flow: Direction, windows: int) -> None:
+    """The near end takes its trace first. What is in a long queue at that moment is not lost either."""
+    chain = chain_with(3, 1, flow)
+    traces = chain.traces()
+    near = traces[End.NEAR]
+    cut = replace(
+        near,
+        hops=tuple(
+            replace(
+                hop, sent=hop.sent[:-windows], answered=hop.answered[:-windows], least_ns=hop.least_ns[:-windows]
+            )
+            for hop in near.hops
+        ),
+        received=near.received[:-windows],
+    )
+    path = find_path({**traces, End.NEAR: cut}, chain.measured(), {})
+    assert path is not None
+    assert [way.loss for way in path.ways] == [None, None]
+
+
+def test_no_more_is_lost_one_way_than_both_ways() -> None:
+    """An answered probe has arrived, whatever the other end has counted."""
+    chain = Chain(3, lossy_link=2)
+    traces = chain.traces()
+    far = replace(traces[End.FAR], received=tuple(0 for _ in traces[End.FAR].received))
+    path = find_path({**traces, End.FAR: far}, chain.measured(), {})
+    assert path is not None
+    loss = path.ways[0].loss
+    assert loss is not None
+    assert loss.lost_percent == 25.0
+
+
 @pytest.mark.parametrize(("link", "back"), list(product(range(4), range(4))))
 def test_if_both_directions_lose_each_loss_is_at_one_of_the_two_links(link: int, back: int) -> None:
     """A router's answer is lost on its way back as well, so hops between both links tell nothing."""
