@@ -95,21 +95,65 @@ class RateSpread(Sums):
 
 
 @dataclass(slots=True)
-class Silences(Sums):
-    """The times of `MIN_SILENCE_NS` or more in which nothing arrived: how many, all together, and the longest."""
+class Silences:
+    """The times without payload. Those of `MIN_SILENCE_NS` or more count: how many, all together, and the longest.
 
-    count: int = 0
-    span_ns: int = 0
-    longest_ns: int = field(default=0, metadata=PEAK)
+    `leading_ns` is the one before the first payload, `trailing_ns` the one since the last; without any payload both
+    are the whole time. The fields of `inner` ones are about those between payload that count.
+    """
 
-    def add_interval(self, silence_ns: int, span_ns: int) -> None:
-        """Add an interval without payload, which has made the present silence so long."""
-        if silence_ns < MIN_SILENCE_NS:
-            return
-        is_new = silence_ns - span_ns < MIN_SILENCE_NS
-        self.count += is_new
-        self.span_ns += silence_ns if is_new else span_ns
-        self.longest_ns = max(self.longest_ns, silence_ns)
+    has_payload: bool = False
+    leading_ns: int = 0
+    trailing_ns: int = 0
+    inner_count: int = 0
+    inner_ns: int = 0
+    inner_longest_ns: int = 0
+
+    def add_interval(self, span_ns: int, *, has_payload: bool) -> None:
+        """Add an interval that followed."""
+        silent_ns = 0 if has_payload else span_ns
+        self.extend(Silences(has_payload=has_payload, leading_ns=silent_ns, trailing_ns=silent_ns))
+
+    def extend(self, other: "Silences") -> None:
+        """Add a time that followed: a silence may go on from one into the other."""
+        joined_ns = self.trailing_ns + other.leading_ns
+        if not self.has_payload:
+            self.leading_ns = joined_ns
+        elif other.has_payload and joined_ns >= MIN_SILENCE_NS:
+            self._add_inner(1, joined_ns, joined_ns)
+        self.trailing_ns = other.trailing_ns if other.has_payload else joined_ns
+        self.has_payload = self.has_payload or other.has_payload
+        self._add_inner(other.inner_count, other.inner_ns, other.inner_longest_ns)
+
+    def _add_inner(self, count: int, span_ns: int, longest_ns: int) -> None:
+        self.inner_count += count
+        self.inner_ns += span_ns
+        self.inner_longest_ns = max(self.inner_longest_ns, longest_ns)
+
+    def trim(self) -> None:
+        """Forget the time since the last payload."""
+        self.trailing_ns = 0
+
+    @property
+    def _outer(self) -> list[int]:
+        """The first and the last silence, if they count; one if they are the same."""
+        outer = [self.leading_ns, self.trailing_ns] if self.has_payload else [self.trailing_ns]
+        return [each_ns for each_ns in outer if each_ns >= MIN_SILENCE_NS]
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return self.inner_count + len(self._outer)
+
+    @property
+    def span_ns(self) -> int:
+        """All of them together."""
+        return self.inner_ns + sum(self._outer)
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest one."""
+        return max(self.inner_longest_ns, *self._outer, 0)
 
 
 @dataclass(slots=True)
@@ -146,7 +190,7 @@ class ReceiverSum:
         self.bytes += bytes_
         self.span_ns += span_ns
         self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
-        self.silences.add_interval(self.trailing_silence_ns, span_ns)
+        self.silences.add_interval(span_ns, has_payload=bytes_ > 0)
         self.spread.add_sample(sample, flow)
         if self.series is not None:
             self.series.add_interval(bytes_ * 8 * SECOND_NS, span_ns)
@@ -187,6 +231,7 @@ class ReceiverSum:
         """Let the span end with the last byte: the wait for a lost peer says nothing about the link."""
         self.span_ns -= self.trailing_silence_ns
         self.trailing_silence_ns = 0
+        self.silences.trim()
         if self.series is not None:
             self.series.trim_silence()
 

@@ -55,6 +55,20 @@ def test_a_silence_counts_once_it_is_long() -> None:
     assert received.silent_share == pytest.approx(5 / 9)
 
 
+@pytest.mark.parametrize("cut", range(10))
+def test_a_silence_goes_on_from_one_time_into_the_next(cut: int) -> None:
+    """Before the first payload, between two, and after the last one."""
+    first, rest = ReceiverSum(), ReceiverSum()
+    for index, bytes_ in enumerate((0, 0, 9, 0, 0, 0, 9, 0, 0)):
+        received = first if index < cut else rest
+        received.add_sample(_sample(End.FAR, index, bytes_, SECOND_NS // 4), Direction.OUT)
+    first.extend(rest)
+    silences = first.silences
+    assert (silences.count, silences.span_ns, silences.longest_ns) == (3, 7 * SECOND_NS // 4, 3 * SECOND_NS // 4)
+    first.trim_silence()
+    assert first.silences.count == 2
+
+
 def test_recent_samples_are_those_of_the_span_and_the_newest_at_least() -> None:
     """Each end by its own clock."""
     recent = _recent(2 * SECOND_NS)
