@@ -131,8 +131,17 @@ def test_a_command_of_a_user_without_processes_says_so_and_ends(others_folder: P
 
 @as_another_user
 def test_a_watch_of_a_user_without_threads_goes_on_and_says_so(others_folder: Path) -> None:
-    """A test without a thread has no result, and the journal's events wait for one."""
-    words = ("watch", "127.0.0.1:9", "--headless", "--every", "1s", "--probe-every", "none", "--seconds", "0.5")
+    """A test has no result without the threads and workers that it needs, and the journal's events wait for one.
+
+    An endpoint answers: without one a test ends before it needs any of them.
+    """
+    server = subprocess.Popen(
+        [sys.executable, "-m", "linkgauge", *COMMANDS["endpoint"]],
+        env=environment(others_folder), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert server.stdout is not None
+    peer = server.stdout.readline().split()[-1]
+    words = ("watch", peer, "--headless", "--every", "1s", "--probe-every", "none", "--seconds", "0.5")
     command, variables = of_another_user(others_folder, 4, *words)
     process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
@@ -144,11 +153,12 @@ def test_a_watch_of_a_user_without_threads_goes_on_and_says_so(others_folder: Pa
                 process.terminate()
         assert process.wait(DEADLINE_S) == 128 + signal.SIGTERM, lines
     finally:
-        process.kill()
-        process.communicate()
+        for each in (process, server):
+            each.kill()
+            each.communicate()
     said = "".join(lines)
     assert "Traceback" not in said
-    assert "no thread can be started: raise ulimit -u" in said
+    assert "no thread can be started: raise ulimit -u" in said, said
 
 
 @as_another_user

@@ -5,6 +5,7 @@ the journal before the reader gets it (watch_journal.py).
 """
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
@@ -15,7 +16,7 @@ from itertools import count
 from typing import Any, Final
 
 from ....engine.host.event_loop import call_in_thread
-from ....engine.model.errors import PeerBusy, UsageError
+from ....engine.model.errors import PeerBusy, UsageError, WorkerError
 from ....engine.model.plan import SECOND_NS
 from ....engine.results.run_log import RunLog
 from ....engine.results.run_log.process_locks import FOLDER, claim
@@ -377,7 +378,9 @@ class WatchSession:
         if self._stopping.is_set():
             check.stop()
         result = await check.carry_out()
-        await call_in_thread(self._context.log.flush, name="run log")
+        # Without a thread to wait in, the log's own thread writes the entries nevertheless.
+        with contextlib.suppress(WorkerError):
+            await call_in_thread(self._context.log.flush, name="run log")
         for text in check.notices:
             await self._emit_once(text, watched.name)
         return result
