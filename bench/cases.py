@@ -53,7 +53,7 @@ class Case:
     """A comparison of our entry with others; the fastest floor is the limit of this machine.
 
     A lossless one searches the highest rate at which an entry loses next to no datagrams, before its rounds. One on
-    request is measured where its name is given: the whole benchmark ends within half an hour.
+    request is measured when its name is given: the whole benchmark ends within half an hour.
     """
 
     name: str

@@ -32,7 +32,7 @@ def ratio_interval(ours: Sequence[float], theirs: Sequence[float]) -> tuple[floa
 class Comparison:
     """Our entry against another one of a case, over the rounds that both have.
 
-    Shares of the floor are None where none was measured, CPU where the rounds were too short to read it.
+    Shares of the floor are None if none was measured, CPU if the rounds were too short to read it.
     """
 
     case: str
@@ -75,7 +75,7 @@ class Comparison:
 
     @property
     def may_be_chance(self) -> bool:
-        """Whether the interval of the ratio includes the target, or 1 where there is none."""
+        """Whether the interval of the ratio includes the target, or 1 if there is none."""
         return self.low <= (1 if self.at_least is None else self.at_least) <= self.high
 
 

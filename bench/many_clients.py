@@ -41,7 +41,7 @@ def _leave(_number: int, _frame: object) -> None:
 
 
 def ask(port: int, count: int, seconds: int, options: list[str], *, has_one_port: bool) -> float:
-    """Return the bits a second of so many clients. Raises OutputError where one of them fails."""
+    """Return the bits a second of so many clients. Raises OutputError if one of them fails."""
     ports = [port if has_one_port else port + number for number in range(count)]
     clients = [
         subprocess.Popen(

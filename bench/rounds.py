@@ -35,7 +35,7 @@ Reading = tuple[float, float, float]
 
 
 class RoundError(Exception):
-    """A round that gave no rate, with the reason in the tool's words where it has some."""
+    """A round that gave no rate, with the reason in the tool's words if it has some."""
 
 
 def private_environment(folder: Path) -> dict[str, str]:

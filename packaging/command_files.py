@@ -3,7 +3,7 @@
 Usage: .venv/bin/python packaging/command_files.py [--check]
 
 Writes packaging/man and packaging/completions, which the wheel installs. They are committed, so that a package can
-be built where the program cannot run. With --check nothing is written: the exit status is 1 where a file is out of
+be built if the program cannot run. With --check nothing is written: the exit status is 1 if a file is out of
 date.
 """
 
@@ -138,7 +138,7 @@ def main() -> int:
         description="Manual pages and completions from the command line's definitions."
     )
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit with 1 where a file is out of date"
+        "--check", action="store_true", help="write nothing; exit with 1 if a file is out of date"
     )
     check = parser.parse_args().check
     files = command_files()

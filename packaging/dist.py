@@ -27,7 +27,7 @@ _REPOSITORY: Final = "https://linkgauge.example"  # a recipe needs some address;
 
 
 def _remove_earlier_files(folder: Path) -> None:
-    """Remove what an earlier call made; end where the folder has anything else, which may be a user's."""
+    """Remove what an earlier call made; end if the folder has anything else, which may be a user's."""
     files = sorted(folder.iterdir())
     own = {_SUMS, *(path.name for path in FOLDER.iterdir())}
     if foreign := [path.name for path in files if not (path.name in own or path.match("linkgauge-*"))]:

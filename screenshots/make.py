@@ -2,7 +2,7 @@
 
     python screenshots/make.py [--peer HOST] [--preset ID] [--only SCENE]
 
-The link is one of 100 Mb/s and 20 ms between two network namespaces, which it builds itself. Where none can be
+The link is one of 100 Mb/s and 20 ms between two network namespaces, which it builds itself. If none can be
 built, loopback takes its place, and a message says so. Scenes with routers have a chain of hosts (hop_chain), which
 needs root. With `--peer` the runs go to the endpoint there. No terminal is needed, and the runs are not saved.
 

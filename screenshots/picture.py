@@ -39,7 +39,7 @@ def discard() -> None:
 
 
 def write() -> None:
-    """Write the pictures; as SVG where no font draws a PNG."""
+    """Write the pictures; as SVG if no font draws a PNG."""
     for path, svg in _taken.items():
         png = to_png(svg)
         if png is not None:
@@ -80,7 +80,7 @@ def _write_film(path: Path, frames: list[tuple[str, int]]) -> None:
 
 
 def to_png(svg: str, width: int | None = None) -> bytes | None:
-    """Return the picture as PNG, of a width in pixels; None where no font draws its text.
+    """Return the picture as PNG, of a width in pixels; None if no font draws its text.
 
     Without a font the drawing has no text at all, and is told by being the same for other text.
     """

@@ -4,7 +4,7 @@ Usage: .venv/bin/python stress/broken_connections.py [--sample] [--only TEXT] [-
 
 For each endpoint (keyed, open, or with TLS; on uvloop or asyncio) and each group of cases: runs of a real near
 end, whose connections a relay breaks at the chosen moment and then holds open. After each group the endpoint must
-hold as little as before, and serve a run. Prints a line for each group, and exits with 1 where something is left.
+hold as little as before, and serve a run. Prints a line for each group, and exits with 1 if something is left.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.

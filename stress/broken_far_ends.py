@@ -5,7 +5,7 @@ Usage: .venv/bin/python stress/broken_far_ends.py [--sample] [--only TEXT]
 A relay breaks one connection of a real endpoint at the chosen moment and then holds it open. The near end must end
 in time, with a reason that a person can read, and leave neither a worker nor a descriptor behind. Each case runs in
 this process; some run the command line as well, which must have saved a run that had begun. Prints each different
-text once, and exits with 1 where something was wrong.
+text once, and exits with 1 if something was wrong.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -117,7 +117,7 @@ class Case(BrokenRun):
 
 @dataclass
 class Outcome:
-    """How a near end ended: its reason, or None where no test was run, and what it said."""
+    """How a near end ended: its reason, or None if no test was run, and what it said."""
 
     reason: Reason | None
     text: str
@@ -184,7 +184,7 @@ async def _run_engine(case: Case, peer: Peer) -> Outcome:
 
 
 async def _run_command(case: Case, peer: Peer) -> Outcome:
-    """Carry out `linkgauge run`; return how it ended, and raise RuntimeError where status, output or log differ."""
+    """Carry out `linkgauge run`; return how it ended, and raise RuntimeError if status, output or log differ."""
     access = peer.access or Access()
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "LINKGAUGE_DATA_DIR": folder, "LINKGAUGE_CONFIG_DIR": folder}

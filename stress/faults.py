@@ -232,7 +232,7 @@ async def silent_connections(endpoint: EndpointUnderTest, chance: random.Random)
 
 
 async def too_many_runs(endpoint: EndpointUnderTest, _chance: random.Random) -> str:
-    """Start twelve runs at once where the limits allow ten."""
+    """Start twelve runs at once if the limits allow ten."""
     plan = Plan(Settings(window_bytes=65_536), Workload.RR, duration_ns=SECOND_NS, interval_ns=SECOND_NS // 4)
     ends = await asyncio.gather(*(carry_out(endpoint.peer, plan) for _ in range(12)))
     return ", ".join(sorted(set(ends)))

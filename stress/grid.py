@@ -4,7 +4,7 @@ Usage: make grid ARGS="--seed 7 --cases 200"
 
 Each case is a link with a rate, a delay, a direction, sessions, and one cause out of the families of
 grid_cases.py. With `--makers wire-on,wire-off,router` link_makers.py builds the links in other ways than the lab
-does, and there are the families of wide_cases.py as well. A case counts where the cause costs at least a tenth of
+does, and there are the families of wide_cases.py as well. A case counts if the cause costs at least a tenth of
 the expected rate. Printed by family, and by maker: the first finding is right; the right one comes later; none has
 a cause; the first one is wrong; and how often a first finding is right by the confidence with which it is said. A
 case is void if the hypervisor took more than 5 % of the machine's time. `--evidence FOLDER` stores every case,

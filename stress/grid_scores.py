@@ -123,7 +123,7 @@ class Scores:
                 mean = sum(each.findings[0].confidence for each in band) / len(band)
                 lines.append(
                     f"said with {least or 0.0:.1f} or more: {right} of {len(band)} right, "
-                    f"{100 * right / len(band):.0f} %, where {100 * mean:.0f} % were claimed"
+                    f"{100 * right / len(band):.0f} %, while {100 * mean:.0f} % were claimed"
                 )
         return lines
 

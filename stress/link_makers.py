@@ -2,7 +2,7 @@
 
 `lab` is the product's own: queues of the ends' kernels and a relay behind them. The wires have a process between
 the ends that reads frames, and no queue of a kernel: `wire-on` with the offloads of the devices, `wire-off` without
-them, `wire-gso1` where TCP passes single packets. `router` has a router with tbf or htb at both of its devices,
+them, `wire-gso1` if TCP passes single packets. `router` has a router with tbf or htb at both of its devices,
 `routed` a wire with the delay behind such a router. `one-host` has both ends in one namespace, as loopback has.
 """
 

@@ -4,11 +4,11 @@ Usage: make stress ARGS="mesh_faults --repeats 10 --seed 7"
 
 Each test builds 8 hosts in two racks at 100 Mb/s, one Dask worker on each, and measures all pairs in both
 directions. One host's link is at half its rate, one direction of one pair loses 0.5 to 5 % of its packets, the
-racks are joined by half a link, or nothing is wrong. A test is right where `mesh.reading.find_faults` names the
+racks are joined by half a link, or nothing is wrong. A test is right if `mesh.reading.find_faults` names the
 fault, and nothing else; every cell must have a result. A test is void if the hypervisor took more than 5 % of the
 time.
 
-Prints each test, then a row for each fault, and CLEAN where at least 9 of 10 tests of each are right. About a
+Prints each test, then a row for each fault, and CLEAN if at least 9 of 10 tests of each are right. About a
 minute a test on two cores; the order, the hosts and the order of pairs are drawn from the seed. Needs root,
 iproute2 and a quiet machine.
 """
@@ -35,7 +35,7 @@ _LEAST_RIGHT: Final = 0.9
 
 
 def _try(case: MeshCase, seconds: float, seed: int) -> list[str] | None:
-    """Run a test and print it; return its problems, None where it is void."""
+    """Run a test and print it; return its problems, None if it is void."""
     before = read_core_times()
     try:
         problems = case.problems(run_case(case, seconds, seed))
@@ -61,7 +61,7 @@ def _options() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run the tests, and exit with 1 where a fault was not named often enough."""
+    """Run the tests, and exit with 1 if a fault was not named often enough."""
     if os.geteuid() != 0:
         sys.exit("emulated hosts with lossy paths need root")
     options = _options()

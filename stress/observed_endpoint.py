@@ -65,7 +65,7 @@ class ObservedEndpoint:
 
 @contextmanager
 def observed_endpoint(loop: str, *, is_keyed: bool, has_tls: bool) -> Generator[ObservedEndpoint]:
-    """Start an endpoint and yield it; raise RuntimeError where it leaves anything on stderr."""
+    """Start an endpoint and yield it; raise RuntimeError if it leaves anything on stderr."""
     key = SharedKey.generate() if is_keyed else None
     with tempfile.TemporaryDirectory() as folder:
         files = make_certificate(Path(folder)) if has_tls else ()

@@ -10,7 +10,7 @@ end and the direction of each queue and no other. Healthy links must have no que
 rates and options that the rules were not written with. A test is void if the hypervisor took more than 5 % of the
 machine's time.
 
-Prints each test with its figures, then a row for each cell, and CLEAN where at least 9 of 10 tests of each are
+Prints each test with its figures, then a row for each cell, and CLEAN if at least 9 of 10 tests of each are
 right. `--keep FOLDER` keeps the runs as a data directory, labelled with their cells. Half a minute a test; the
 order is drawn from the seed. Needs root, iproute2 and ethtool, and a quiet machine.
 """
@@ -42,7 +42,7 @@ _LEAST_RIGHT: Final = 0.9
 
 
 def _try(cell: Cell, environment: dict[str, str]) -> Judgement | str:
-    """Test a cell; return why there is no judgement where there is none."""
+    """Test a cell; return why there is no judgement if there is none."""
 
     def start(*arguments: str, within: Sequence[str]) -> "subprocess.Popen[str]":
         command = [*within, sys.executable, "-m", "linkgauge", *arguments]
@@ -106,7 +106,7 @@ def _options() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run the grid, and exit with 1 where a cell was not right often enough."""
+    """Run the grid, and exit with 1 if a cell was not right often enough."""
     if os.geteuid() != 0:
         sys.exit("paths with queues are made of network namespaces: run it as root")
     options = _options()

@@ -34,7 +34,7 @@ def plan_of(chance: random.Random, seconds: float = 1.0, workload: Workload | No
 
 
 def change_of(chance: random.Random, settings: Settings, most_sessions: int = 6) -> Settings:
-    """Return a random change of settings: of a rate and a size where there is a rate, else of a window."""
+    """Return a random change of settings: of a rate and a size if there is a rate, else of a window."""
     changed = settings.with_changes(
         direction=chance.choice(list(Direction)), sessions=chance.randint(1, most_sessions)
     )

@@ -50,7 +50,7 @@ def resources_of(pid: int) -> Resources:
         shared_blocks=sum("memfd:" in name for name in names),
         workers=len(worker_pids(pid)),
         threads=int(status.partition("Threads:")[2].split()[0]),
-        resident_kib=int((status.partition("VmRSS:")[2].split() or ["0"])[0]),  # none where it has ended
+        resident_kib=int((status.partition("VmRSS:")[2].split() or ["0"])[0]),  # none if it has ended
     )
 
 

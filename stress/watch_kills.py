@@ -340,7 +340,7 @@ def _measure(kills: int, seed: int) -> list[str]:
 
 
 def main() -> None:
-    """Watch, kill, judge, and exit with 1 where something was wrong."""
+    """Watch, kill, judge, and exit with 1 if something was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50, help="how often the watch is killed")
     parser.add_argument(

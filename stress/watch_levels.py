@@ -157,12 +157,12 @@ def _measure(options: argparse.Namespace) -> list[str]:
                 print(_show(event), flush=True)
     print(f"{ended} tests of {len(_PEERS)} peers, {len(changes)} changes")
     if options.steady:
-        return [] if len(changes) <= 1 else [f"{len(changes)} changes where nothing changed"]
+        return [] if len(changes) <= 1 else [f"{len(changes)} changes when nothing changed"]
     return [*_problems_of_changes(changes), *_problems_of_flap(script.flap_ends)]
 
 
 def main() -> None:
-    """Watch, judge, and exit with 1 where something was wrong."""
+    """Watch, judge, and exit with 1 if something was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cycles", type=int, default=200, help="cycles of each peer, 40 or more")
     parser.add_argument("--steady", type=int, default=0, metavar="CYCLES", help="do nothing to the links")

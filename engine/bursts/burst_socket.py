@@ -16,7 +16,7 @@ from .burst_receiver import ANCILLARY_BYTES, RECEIVE_BYTES, TURN_DATAGRAMS, Burs
 from .burst_sender import SentBurst, send_burst
 
 _NO_OPTIONS: Final = SocketOptions()
-_BUFFER_RATE: Final = Settings(rate_bit_s=5_400_000_000)  # 32 MiB, a whole burst, where the system allows it
+_BUFFER_RATE: Final = Settings(rate_bit_s=5_400_000_000)  # 32 MiB, a whole burst, if the system allows it
 _SEND_BUFFER_RATE: Final = 1  # the smallest one: data that wait there are already stamped
 
 

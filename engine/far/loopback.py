@@ -51,7 +51,7 @@ async def embedded_endpoint() -> AsyncGenerator[Peer]:
 async def serve_until_stdin_ends(bind: str = "127.0.0.1", *, has_key: bool = False) -> None:
     """Serve on a free port of an address until standard input ends; print the port first.
 
-    With `has_key` the first line of standard input is the key that clients must prove. Raises InvalidKeyError where
+    With `has_key` the first line of standard input is the key that clients must prove. Raises InvalidKeyError if
     it is none.
     """
     stop = asyncio.Event()

@@ -123,7 +123,7 @@ class LoadPhases:
         return {} if probe.datagrams is None else probe.datagrams.latency.by_bucket
 
     def _is_latency_rising(self, now_ns: int) -> bool:
-        """Return whether latency has lately been higher than ever before; False where none was measured at all."""
+        """Return whether latency has lately been higher than ever before; False if none was measured at all."""
         from_ns, late_ns = self._began_ns + _LEFTOVER_NS, now_ns - LATEST_NS
         readings = [each for each in self._readings if each.end_ns - each.span_ns >= from_ns]
         before: list[float] = []

@@ -174,7 +174,7 @@ class SockDiag:
 class EndedConnections:
     """The last counters of TCP connections that end, as the kernel broadcasts them (Linux 4.10).
 
-    `are_missed` tells whether more ended than the socket's buffer takes. Where the kernel has no such broadcast,
+    `are_missed` tells whether more ended than the socket's buffer takes. If the kernel has no such broadcast,
     there are none.
     """
 

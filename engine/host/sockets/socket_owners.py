@@ -34,7 +34,7 @@ class SocketOwners:
     """Finds processes by the inodes of their sockets.
 
     `has_hidden` tells whether the last scan met processes whose descriptors this user may not see. `folder` is
-    where proc is mounted.
+    if proc is mounted.
     """
 
     def __init__(self, folder: Path = _PROC) -> None:

@@ -13,7 +13,7 @@ _ETHERNET_KINDS: Final = {"veth", "bridge", "bond", "macvlan", "vlan"}
 
 
 def packet_overhead(started: Started) -> PacketOverhead | None:
-    """Return the overhead of a run's datagrams; None for TCP, or where the IP version is unknown."""
+    """Return the overhead of a run's datagrams; None for TCP, or if the IP version is unknown."""
     header_bytes = _HEADER_BYTES.get(started.ip_version or 0)
     if header_bytes is None or not started.plan.workload.is_datagram:
         return None

@@ -62,5 +62,11 @@ def _describe_silences(view: FlowView) -> str:
 
 
 def _waits(view: FlowView) -> tuple[str, ...]:
-    """Return the states in which TCP waits in an outage: a full window stays full, as does a full buffer."""
-    return ("network", "buffer") if view.flow.leaves_unread else ("network", "buffer", "receiver")
+    """Return the states in which TCP waits in an outage: a full window stays full, as does a full buffer.
+
+    If nothing was sent again, a full window was a receiver that did not read: TCP probes a closed window without
+    sending data again. That holds also if the far end's buffer is unknown.
+    """
+    flow = view.flow
+    is_receiver = flow.leaves_unread or flow.retransmitted == 0
+    return ("network", "buffer") if is_receiver else ("network", "buffer", "receiver")

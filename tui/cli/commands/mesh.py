@@ -117,7 +117,7 @@ class HostOptions:
         return EmulatedHosts(link, self.local, 1 if self.racks is None else self.racks, self.slow)
 
     def read(self, words: tuple[str, ...]) -> tuple[Host, ...]:
-        """Return the hosts that are named; none where all workers of a scheduler are meant.
+        """Return the hosts that are named; none if all workers of a scheduler are meant.
 
         Raises UsageError if there are no hosts or two sources of them, and PlanError for a wrong name.
         """

@@ -43,8 +43,16 @@ def test_a_window_and_an_outage_are_both_named() -> None:
         {"retransmitted": 0.14, "lossy": 0.6},
         {"busy": 0.0},
         {"rwnd_limited": 1.0, "unread": 0.9},
+        {"rwnd_limited": 1.0, "retransmits": 0, "retransmitted": 0.0, "lossy": 0.0},
     ],
-    ids=["no silence", "a long round trip", "loss by chance", "a sender without data", "a receiver that is late"],
+    ids=[
+        "no silence",
+        "a long round trip",
+        "loss by chance",
+        "a sender without data",
+        "a receiver that is late",
+        "a receiver that is late, and whose buffer is unknown",
+    ],
 )
 def test_a_silence_with_another_cause_is_not_an_outage(more: dict[str, Any]) -> None:
     """Each of them makes times without payload on a path that carries everything."""
