@@ -137,9 +137,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="Manual pages and completions from the command line's definitions."
     )
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit with 1 if a file is out of date"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is out of date")
     check = parser.parse_args().check
     files = command_files()
     there = {path.relative_to(FOLDER) for name in ("man", "completions") for path in (FOLDER / name).glob("*")}

@@ -19,6 +19,7 @@ from .group import DatagramGroup, StampedGroup, segments_in_group
 from .pacing import Pacer
 from .session import OF_EARLIER_DATAGRAMS, DatagramSession
 from .socket_options import NO_WAIT
+from .time_slice import set_short_slice
 
 _FEEDBACK_BYTES: Final = 2_048
 _SILENCE_NS: Final = 800_000_000  # without feedback the sender stops: no host is flooded that does not listen
@@ -62,6 +63,7 @@ class DatagramSender(DatagramSession):
         self._can_group = socket_options.set_segment(sock, 0)
         self._search: CapacitySearch | None = None
         self._closed_loop: ClosedLoop | None = None
+        self._has_short_slice = False  # of the sending thread
         self._loss_goal = context.loss_goal
         self._adopt_settings()
         sessions = context.settings.sessions
@@ -112,6 +114,10 @@ class DatagramSender(DatagramSession):
         """
         group = self._group
         socket_options.set_segment(self._sock, group.datagram_bytes if group.count > 1 else 0)
+        is_paced = self._settings.rate_bit_s is not None and not self._settings.searches_rate
+        if is_paced != self._has_short_slice:
+            self._has_short_slice = is_paced
+            set_short_slice(is_short=is_paced)
         return group
 
     def _fits_group(self, _datagram_bytes: int) -> bool:
