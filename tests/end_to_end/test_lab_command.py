@@ -220,9 +220,9 @@ def _every(arguments: list[str], text: str) -> Any:
         _every(["100mb-fd", "--shell", "--json"], "--json needs --check"),
         _every(["100mb-df", "--check"], "did you mean 100mb-"),
         _every(["loopback", "--check"], "a lab builds presets with a line rate"),
-        (["gbe-fd-1500", "--check", "--delay", "5"], "choose a slower preset"),
+        (["gbe-fd-1500", "--check", "--delay", "5ms"], "choose a slower preset"),
         _every(["100mb-fd", "--check", "--slow", "100"], "give 0 to less than 100"),
-        _every(["100mb-fd", "--check", "--loss", "-1"], "give 0 to 100"),
+        _every(["100mb-fd", "--check", "--loss", "-1%"], "give 0 to 100"),
         _every(["100mb-fd", "--check", "--wrong-mtu", "9"], "give 576 to 65\u00a0535"),
     ],
 )

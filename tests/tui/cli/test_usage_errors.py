@@ -31,6 +31,7 @@ LIBRARY_WORDS = (
         (["run", "loopback", "--workload", "x"], "--workload 'x' is invalid; give stream, rr, crr, fetch or udp"),
         (["runs", "list", "--verdict", "no"], "--verdict 'no' is invalid; give pass, short, fail or none"),
         (["lab", "gbe-fd-1500", "--slow", "x"], "--slow 'x' is invalid; give a number"),
+        (["lab", "gbe-fd-1500", "--delay", "20%"], "--delay '20%' is invalid; give a number"),
         (["lab", "gbe-fd-1500", "--seed", "1.5"], "--seed '1.5' is invalid; give a whole number"),
         (["run", "loopback", "-t", "0.1"], "--seconds 0.1 is invalid; give 0.5 to 86400 seconds"),
         (["run", "loopback", "-P", "0"], "--sessions 0 is invalid; give 1 to 128"),

@@ -23,6 +23,7 @@ Completer = Callable[[str], list[tuple[str, str]]]
 
 _KEY: Final = "parameter"
 _REMEDIES: Final[dict[Any, str]] = {int: "give a whole number", float: "give a number"}
+_UNITS: Final = {"MS": "ms", "PERCENT": "%"}  # by placeholder; a number may have its unit
 _CONVERTERS: Final[dict[Any, Callable[[str], Any]]] = {Workload: workload_named}
 
 
@@ -136,7 +137,8 @@ class _Value(click.ParamType[Any]):
             return value
         with suppress(ValueError):
             if not self.choices or value in self.choices:
-                return self._parse(value)
+                unit = "" if param is None else _UNITS.get(str(param.metavar), "")
+                return self._parse(value.removesuffix(unit))
         raise click.BadParameter(f"'{make_printable(value)}' is invalid; {self._remedy}", ctx, param)
 
 
