@@ -12,7 +12,7 @@ import stat
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from ..model.errors import InvalidKeyError, PlanError, explain_os_error
 from ..model.texts.shell_commands import shell_command
@@ -53,15 +53,71 @@ def write_atomically(
     decides. If root writes it, it gets `owner`, a user and a group. Raises OSError, and leaves no
     draft, if the file cannot be written or another user's link leads to it.
     """
+    with _replaced(follow_links(path), mode, owner) as stream:
+        stream.write(text)
+
+
+@contextmanager
+def written_whole(path: Path, *, newline: str | None = None) -> Generator[TextIO]:
+    """Yield a stream of an output's text. A file becomes this text at the end of the block, or stays as it was.
+
+    So an output that breaks off, as on a full disk, costs no earlier one, and leaves nothing half made. A file that
+    is replaced keeps its permissions. A device, a pipe, and a file in a directory that takes no new one are written
+    in place. Raises OSError if the text cannot be written.
+    """
     target = follow_links(path)
+    earlier = _status_of(path)
+    if earlier is None:
+        with _replaced(target, None, None, newline) as stream:
+            yield stream
+    elif _is_written_in_place(path, earlier):
+        with _closed(path.open("w", encoding="utf-8", newline=newline)) as stream:
+            yield stream
+    else:
+        owner = (earlier.st_uid, earlier.st_gid)
+        with _replaced(target, stat.S_IMODE(earlier.st_mode), owner, newline) as stream:
+            yield stream
+
+
+def _status_of(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _is_written_in_place(path: Path, status: os.stat_result) -> bool:
+    # /dev/stdout is a link of the kernel's: whoever opened it waits for the text there, also in a file.
+    folder = path.parent.resolve()
+    is_opened = folder == Path("/dev") or folder.is_relative_to("/proc")
+    return is_opened or not stat.S_ISREG(status.st_mode) or not os.access(folder, os.W_OK)
+
+
+@contextmanager
+def _closed(stream: TextIO) -> Generator[TextIO]:
+    """Yield a stream and close it. An error of the block stays the error: closing would repeat its last write."""
+    try:
+        yield stream
+        stream.close()
+    finally:
+        with suppress(OSError):
+            stream.close()
+
+
+@contextmanager
+def _replaced(
+    target: Path, mode: int | None, owner: tuple[int, int] | None, newline: str | None = None
+) -> Generator[TextIO]:
+    """Yield a draft of a file, which is renamed over it at the end of the block; after an error it is removed."""
     draft = target.with_name(f".{target.name}.{os.urandom(8).hex()}")
     try:
-        with open(create_file(draft, 0o666 if mode is None else mode), "w", encoding="utf-8") as stream:
+        created = create_file(draft, 0o666 if mode is None else mode)
+        with _closed(os.fdopen(created, "w", encoding="utf-8", newline=newline)) as stream:
             if mode is not None and stat.S_IMODE(os.fstat(stream.fileno()).st_mode) != mode:
                 os.fchmod(stream.fileno(), mode)
             if owner is not None and os.geteuid() == 0:
                 os.fchown(stream.fileno(), *owner)
-            stream.write(text)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(target)

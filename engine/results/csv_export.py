@@ -13,7 +13,7 @@ import csv
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from decimal import Decimal
 from functools import partial
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TextIO, cast
 
 from ..host.background_writer import BackgroundWriter
-from ..host.saved_files import check_output_path
+from ..host.saved_files import check_output_path, written_whole
 from ..model.directions import End
 from ..model.errors import PlanError, RunLogError, explain_os_error
 from ..model.events import Event, Started
@@ -116,17 +116,24 @@ class CsvWriter:
         self._write([] if columns else [COLUMNS])
 
     @classmethod
-    def create(cls, path: Path, edit: Callable[[str], str] = str) -> Self:
-        """Create or empty a file and write the header; raise PlanError if that fails."""
+    @contextlib.contextmanager
+    def create(cls, path: Path, edit: Callable[[str], str] = str) -> Generator[Self]:
+        """Yield the writer of a file, which replaces an earlier one at the end of the block: whole, or not at all.
+
+        Raises PlanError if the file cannot be begun, and RunLogError if it cannot be completed.
+        """
         check_output_path(_FIELD, path)
-        stream: TextIO | None = None
-        try:
-            stream = path.open("w", encoding="utf-8", newline="")
-            return cls(stream, str(path), edit=edit)
-        except (OSError, RunLogError) as error:
-            if stream is not None:
-                _close_quietly(stream)
-            raise PlanError(_FIELD, path, f"{_reason(error)}; give a file that can be written") from error
+        with contextlib.ExitStack() as stack:
+            try:
+                stream = stack.enter_context(written_whole(path, newline=""))
+                writer = cls(stream, str(path), edit=edit)
+            except (OSError, RunLogError) as error:
+                raise PlanError(_FIELD, path, f"{_reason(error)}; give a file that can be written") from error
+            yield writer
+            try:
+                stack.close()
+            except OSError as error:
+                raise RunLogError(f"cannot write CSV to {path}: {explain_os_error(error)}") from error
 
     @classmethod
     def append(cls, path: Path, edit: Callable[[str], str] = str) -> Self:

@@ -216,6 +216,7 @@ class Sshd:
             each.mkdir()
         self.address, self.port = "127.0.0.1", 0
         self._process: subprocess.Popen[bytes] | None = None
+        self._command: list[str] = []
         for name in ("host_key", "key"):
             self.make_key(name)
         shutil.copy(folder / "key.pub", folder / "authorized_keys")
@@ -291,14 +292,21 @@ class Sshd:
             "KbdInteractiveAuthentication no",
             "PermitRootLogin yes",
         ]
-        configuration, log = self.folder / "sshd_config", self.folder / "sshd.log"
+        configuration = self.folder / "sshd_config"
         configuration.write_text("\n".join([*lines, ""]))
         command = [_SSHD or "sshd", "-D", "-e", "-f", str(configuration)]
         if os.geteuid() == 0 and not Path("/run/sshd").is_dir():
             command = ["unshare", "--mount", "sh", "-c", _WITH_RUN, "sh", *command]
+        self._command = within(command)
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Start it as before, after a `stop`."""
+        log = self.folder / "sshd.log"
+        log.unlink(missing_ok=True)
         with log.open("ab") as log_file:
             self._process = subprocess.Popen(
-                within(command), stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file
+                self._command, stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file
             )
         deadline = time.monotonic() + DEADLINE_S
         while b"Server listening on" not in log.read_bytes():

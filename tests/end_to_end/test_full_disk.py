@@ -99,6 +99,45 @@ def test_saved_runs_on_a_full_disk_name_it_and_nothing_half_made_stays(
     assert not [name for name in files if "page" in name or name == "r"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "last", "--csv"),
+        *(
+            pytest.param(words, marks=pytest.mark.every)
+            for words in (("export", "all", "--rows", "runs", "--csv"), ("report", "last", "--html"))
+        ),
+    ],
+    ids=["rows", "runs", "page"],
+)
+def test_an_export_to_a_full_disk_leaves_the_earlier_file_whole(
+    linkgauge: Any, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """The log is on another disk. The earlier file's own room is not enough for the new one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = linkgauge("run", "loopback", "--seconds", "1", "--interval", "50ms", *RATE_LIMIT)
+    assert made.status == 0, made
+    script = """
+        mount -t tmpfs -o size=16k none "$1"; echo earlier > "$1/x.html"
+        head -c 4000 /dev/zero > "$1/fill"; head -c 4000 /dev/zero > "$1/fill2"; cat /dev/zero > "$1/fill3"
+        shift; "$@"; status=$?; ls -A "$DISK"; cat "$DISK/x.html"; exit $status
+    """
+    command = (sys.executable, "-P", "-m", "linkgauge", "runs", *words, str(disk / "x.html"), "--force")
+    done = subprocess.run(
+        ["/usr/bin/env", "unshare", "-rm", "sh", "-c", script, "sh", str(disk), *command],
+        capture_output=True,
+        text=True,
+        env=linkgauge.environment | {"DISK": str(disk)},
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode in {2, 3}, done  # the file cannot be begun, or not completed
+    assert "no space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout.split() == ["fill", "fill2", "fill3", "x.html", "earlier"]
+
+
 def test_an_endpoint_whose_new_key_has_no_room_says_so(linkgauge: Any, tmp_path: Path) -> None:
     """Its key would be in no file: nobody could use it."""
     saved = tmp_path / "saved"

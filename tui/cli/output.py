@@ -333,8 +333,10 @@ def write_csv_file(path: Path, rows: Iterable[Sequence[str]]) -> None:
     """Write rows to a CSV file, as RFC 4180 has them, and say so, or why they could not be written."""
     import csv
 
+    from ...engine.host.saved_files import written_whole
+
     with noted_if_unwritten(path):
-        with path.open("w", encoding="utf-8", newline="") as stream:
+        with written_whole(path, newline="") as stream:
             csv.writer(stream, lineterminator="\r\n").writerows([map(REDACTION.text, row) for row in rows])
         print_stderr(f"rows written to {path}")
 

@@ -22,7 +22,7 @@ from typing import Final, TextIO
 from ...engine.host.background_writer import BackgroundWriter, LossText
 from ...engine.host.debug_log import open_log_file
 from ...engine.model.errors import OutputError, explain_os_error, make_printable
-from .output import print_stderr
+from .output import note_unwritten, print_stderr
 
 _FLUSH_S: Final = 1.0
 _PREFIX: Final = "LINKGAUGE_"
@@ -141,10 +141,10 @@ class ServiceLog:
             self._report(self._file)
 
     def _report(self, file: BackgroundWriter) -> None:
-        """Report lines that could not be written."""
+        """Report lines that could not be written: they were asked for, in place of those on stdout."""
         error = file.error or file.passing_error
         if error is not None:
-            print_stderr(f"the log in {make_printable(file.name)} lacks lines: {explain_os_error(error)}")
+            note_unwritten(f"the log in {make_printable(file.name)} lacks lines: {explain_os_error(error)}")
 
 
 def leads_to_journal(stream: TextIO) -> bool:

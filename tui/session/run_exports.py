@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from ...engine.host.saved_files import check_output_path
+from ...engine.host.saved_files import check_output_path, written_whole
 from ...engine.model.errors import PlanError, RunLogError, require_extra
 from ...engine.results.csv_export import CsvWriter
 from ...engine.results.run_log import RunLog, RunQuery, RunRecord
@@ -43,9 +43,8 @@ def export_runs(log: RunLog, run_ids: Sequence[str], export_format: ExportFormat
         case "json":
             documents = [load_stored_run(log, log.find(run_id)).outcome.document for run_id in run_ids]
             content = documents[0] if len(documents) == 1 else documents
-            path.write_text(
-                json.dumps(REDACTION.document(content), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-            )
+            with written_whole(path) as stream:
+                stream.write(json.dumps(REDACTION.document(content), indent=2, ensure_ascii=False) + "\n")
         case "html":
             generate_report(log, ["linkgauge", "runs", "report", *run_ids, "--force", "--html", str(path)])
     return path

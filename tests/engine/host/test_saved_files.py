@@ -1,9 +1,10 @@
 """Files replaced in one step, and those that are their owner's alone."""
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from linkgauge.engine.host.saved_files import (
     read_secret,
     restrict_to_owner,
     write_atomically,
+    written_whole,
 )
 from linkgauge.engine.model.errors import InvalidKeyError, PlanError
 
@@ -92,6 +94,34 @@ def test_a_failed_rename_leaves_neither_a_draft_nor_another_text(
     with pytest.raises(OSError, match="No space left"):
         write_atomically(path, "new")
     assert [(entry, entry.read_text()) for entry in tmp_path.iterdir()] == [(path, "old")]
+
+
+@pytest.mark.parametrize("text", ["whole", None])
+def test_an_output_is_whole_or_as_it_was(tmp_path: Path, text: str | None) -> None:
+    """A file that is replaced keeps its permissions."""
+    path = tmp_path / "out.csv"
+    path.write_text("earlier")
+    path.chmod(0o640)
+    with suppress(ValueError), written_whole(path) as stream:
+        stream.write("whole")
+        if text is None:
+            raise ValueError("it breaks off")
+    assert path.read_text() == (text or "earlier")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_output_to_what_is_open_already_is_written_in_place(tmp_path: Path) -> None:
+    """A pipe, a device, and /dev/stdout: whoever has opened a file by that name waits for the text there."""
+    path = tmp_path / "opened"
+    with path.open("w") as opened, written_whole(Path(f"/proc/self/fd/{opened.fileno()}")) as stream:
+        inode = path.stat().st_ino
+        stream.write("text")
+    assert path.read_text() == "text"
+    assert path.stat().st_ino == inode
+    with pytest.raises(OSError, match="No space left"), written_whole(Path("/dev/full")) as stream:
+        stream.write("text")
+    assert Path("/dev/full").is_char_device()
 
 
 def test_a_directory_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,7 +157,7 @@ def test_rows_are_in_the_file_as_soon_as_an_interval_is_complete(tmp_path: Path)
     """So that tail -f works: the header before the run, and each interval at its end."""
     path = tmp_path / "run.csv"
     meter = Meter()
-    with CsvWriter.create(path) as writer:
+    with CsvWriter.append(path) as writer:
         assert path.read_bytes() == (",".join(COLUMNS) + "\r\n").encode()
         for event, lines in zip(simplex(), (1, 1, 4, 4), strict=True):
             writer.write(meter, meter.feed(event), run_id="r", preset="p")
@@ -175,8 +176,8 @@ def test_an_unwritable_path_is_reported_before_the_test(tmp_path: Path, place: s
     """The error names the path and the remedy."""
     (tmp_path / "a-file").write_text("")
     path = tmp_path / place
-    with pytest.raises(PlanError, match=remedy) as raised:
-        CsvWriter.create(path)
+    with pytest.raises(PlanError, match=remedy) as raised, CsvWriter.create(path):
+        pass
     assert str(path) in str(raised.value)
 
 
@@ -189,8 +190,23 @@ def test_a_disk_that_fills_up_is_one_error_and_closing_is_quiet() -> None:
             CsvWriter(stream, "run.csv")
         with pytest.raises(OSError, match="No space left"):
             stream.close()
-    with pytest.raises(PlanError, match="no space left"):
-        CsvWriter.create(Path("/dev/full"))
+    with pytest.raises(PlanError, match="no space left"), CsvWriter.create(Path("/dev/full")):
+        pass
+
+
+def _broken_off() -> Iterator[Event]:
+    yield from simplex()[:2]
+    raise RunLogError("the log has gone")
+
+
+def test_an_export_that_breaks_off_leaves_the_earlier_one(tmp_path: Path) -> None:
+    """The new file takes its place only when all rows are in it."""
+    path = tmp_path / "runs.csv"
+    path.write_text("earlier")
+    with pytest.raises(RunLogError, match="the log has gone"), CsvWriter.create(path) as writer:
+        writer.write_run(_broken_off(), run_id="r", preset="p")
+    assert path.read_text() == "earlier"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 _COUNTS = st.lists(st.integers(0, 2**40), min_size=1, max_size=3)

@@ -13,7 +13,8 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from ....engine.model.errors import LinkgaugeError
+from ....engine.host.saved_files import written_whole
+from ....engine.model.errors import LinkgaugeError, explain_os_error
 from ...session.run_exports import ExportFormat, ExportRuns
 from ...words import numbers
 from ..drawing.styles import KEY, MUTED
@@ -116,24 +117,24 @@ async def _write_runs(
 ) -> None:
     if extension == "html":
         screen.notify("The plots take a few seconds.", title="writing the report")
-    await _notify_result(screen, to_thread(export, run_ids, cast("ExportFormat", extension), path))
+    await _notify_result(screen, path, to_thread(export, run_ids, cast("ExportFormat", extension), path))
 
 
 async def _write_picture(screen: ActionScreen, picture: str, path: Path) -> None:
     def write() -> Path:
-        path.write_text(picture, encoding="utf-8")
+        with written_whole(path) as stream:
+            stream.write(picture)
         return path
 
-    await _notify_result(screen, to_thread(write))
+    await _notify_result(screen, path, to_thread(write))
 
 
-async def _notify_result(screen: ActionScreen, pending: Awaitable[Path]) -> None:
+async def _notify_result(screen: ActionScreen, path: Path, pending: Awaitable[Path]) -> None:
     try:
-        path = await pending
+        await pending
     except LinkgaugeError as error:
         screen.report(error, "export failed")
     except OSError as error:
-        text = f"{error.filename or 'the file'}: {(error.strerror or 'it cannot be written').lower()}"
-        screen.report(text, "export failed")
+        screen.report(f"{path}: {explain_os_error(error)}", "export failed")
     else:
         screen.notify(str(path), title="exported")

@@ -1,8 +1,10 @@
 """The choice of an export: formats, file names, and files that exist."""
 
+import resource
 from pathlib import Path
 from typing import Any
 
+import pytest
 from linkgauge.tui.kit.screens.export import ExportScreen
 from textual.widgets import Input
 
@@ -46,3 +48,31 @@ async def test_without_a_run_only_the_screen_can_be_exported(world: Any, tmp_pat
         assert picture.startswith("<svg")
         assert "READY" in picture
         assert "export&#160;the&#160;screen" not in picture
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return what is in a folder."""
+    return list(folder.iterdir())
+
+
+async def test_a_picture_without_room_is_named_and_leaves_nothing(
+    world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit of the process stands for a full disk (RLIMIT_FSIZE, setrlimit(2))."""
+    picture = tmp_path / "screen.svg"
+    async with world.cockpit() as cockpit:
+        monkeypatch.chdir(tmp_path)
+        await cockpit.press("e", "enter")
+        cockpit.app.screen.query_one(Input).value = str(picture)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, before[1]))
+        try:
+            await cockpit.press("enter")
+            await cockpit.end()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        shown = cockpit.app.shown_message
+    assert shown.title == "export failed"
+    assert str(picture) in str(shown.message)
+    assert "file too large" in str(shown.message)
+    assert not files_of(tmp_path)

@@ -25,6 +25,7 @@ from ...output_options import redact_flag
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from .....engine.results.csv_export import CsvWriter
     from .....engine.results.run_log import RunLog, RunRecord
 
 RUNS_HELP = "Ids of runs, their beginnings, or last; the others are compared with the first."
@@ -150,24 +151,26 @@ def _export_rows(log: "RunLog", rows: "Iterable[RunRecord]", path: Path | None) 
     from .....engine.model.errors import RunLogError
     from .....engine.results.csv_export import CsvWriter
 
-    try:
-        writer = (
-            CsvWriter(sys.stdout, "stdout", edit=REDACTION.text)
-            if path is None
-            else CsvWriter.create(path, REDACTION.text)
-        )
-        count = 0
-        for row in rows:
-            count += 1
-            REDACTION.learn_document(row.peer, row.document)
-            writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset, label=row.label)
-    except RunLogError as error:
-        if path is not None or not isinstance(error.__cause__, BrokenPipeError):
-            raise
-        discard_stdout()
-        return
     if path is not None:
+        with CsvWriter.create(path, REDACTION.text) as writer:
+            count = _write_runs(log, rows, writer)
         from ....words import numbers
 
-        writer.close()
         print_stderr(f"{numbers.quantity(count, 'run')} written to {path}")
+        return
+    try:
+        _write_runs(log, rows, CsvWriter(sys.stdout, "stdout", edit=REDACTION.text))
+    except RunLogError as error:
+        if not isinstance(error.__cause__, BrokenPipeError):
+            raise
+        discard_stdout()
+
+
+def _write_runs(log: "RunLog", rows: "Iterable[RunRecord]", writer: "CsvWriter") -> int:
+    """Write the rows of runs, and return how many runs these were."""
+    count = 0
+    for row in rows:
+        count += 1
+        REDACTION.learn_document(row.peer, row.document)
+        writer.write_run(log.events(row.run_id), run_id=row.run_id, preset=row.preset, label=row.label)
+    return count
