@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ..host.happy_eyeballs import resolvable
 from ..host.nics.rtnetlink import read_addresses, read_link_local_hosts
+from ..host.shortage import start_if_possible
 from ..model.errors import EndpointError, explain_os_error
 from ..model.ip_address import IpAddress, unmap_ip_address
 
@@ -132,8 +133,8 @@ def _resolve(name: str) -> set[str]:
             addresses.update(str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM))
 
     thread = threading.Thread(target=look_up, name="resolver", daemon=True)
-    thread.start()
-    thread.join(_RESOLVE_DEADLINE_S)
+    if start_if_possible(thread):
+        thread.join(_RESOLVE_DEADLINE_S)
     return set() if thread.is_alive() else addresses
 
 

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .shortage import start_if_possible
+
 MAX_LOG_BYTES: Final = 1 << 16  # some 700 lines of a log
 MAX_RESULT_BYTES: Final = 1 << 28
 _RETRY_S: Final = 0.5
@@ -140,7 +142,10 @@ class BackgroundWriter:
         self._waiting_results += chunk.is_result
         if self._thread is None:
             thread = threading.Thread(target=self._work, name="linkgauge-output", daemon=True)
-            thread.start()
+            if not self.is_log:
+                thread.start()
+            elif not start_if_possible(thread):  # lines of a log wait: the next one tries again
+                return
             self._thread = thread
         self._changed.notify_all()
 

@@ -62,6 +62,15 @@ def require_threads(count: int) -> None:
             thread.join()
 
 
+def start_if_possible(thread: threading.Thread) -> bool:
+    """Start a thread that a test can do without; return False if this user may have no more of them."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _is_shortage(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in _SIGNS):

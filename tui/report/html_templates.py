@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ... import __version__
-from ...engine.host.saved_files import write_atomically
+from ...engine.host.saved_files import written_whole
 from ...engine.model.errors import RunLogError
 from ..words.redaction import REDACTION
 from ..words.table import Strong
@@ -35,7 +35,8 @@ def render(template: str, **values: Any) -> str:
 def write_page(path: Path, page: str) -> None:
     """Write a page in one step. Raises RunLogError."""
     try:
-        write_atomically(path, REDACTION.text(page))
+        with written_whole(path) as stream:
+            stream.write(REDACTION.text(page))
     except OSError as error:
         raise RunLogError(f"cannot write {path}: {error.strerror or error}") from error
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...engine.host.saved_files import write_atomically
+from ...engine.host.saved_files import written_whole
 from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError
 from ...engine.model.host_info import HostInfo
@@ -117,7 +117,8 @@ def write_run_report(log: RunLog, rows: Sequence[RunRecord], path: Path) -> None
         raise PlanError("report", f"{len(rows)} runs", f"give at most {MAX_RUNS}")
     page = render_report(log, rows)
     try:
-        write_atomically(path, REDACTION.text(page))
+        with written_whole(path) as stream:
+            stream.write(REDACTION.text(page))
     except OSError as error:
         raise PlanError("HTML file", path, f"{error.strerror}: name a file that can be written") from error
 

@@ -6,6 +6,7 @@ and no error repeats a word of it: any word may be a key.
 """
 
 import os
+import stat
 import re
 import time
 from collections.abc import Generator, Sequence
@@ -129,6 +130,8 @@ def _changing(path: Path) -> Generator[list[KeyLine]]:
             descriptor = _wait_for_lock(target)
             stack.callback(os.close, descriptor)
             status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):  # as root, /dev/null would be removed or replaced
+                raise InvalidKeyError(f"{path} is a device or a pipe: name a file for the keys")
             if not status.st_size:  # made for the lock: an endpoint refuses a file without a key
                 stack.callback(_remove_if_empty, target)
             lines = read_key_lines(target, may_be_empty=True)

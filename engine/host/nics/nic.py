@@ -18,6 +18,7 @@ from typing import Final, Literal
 
 from ...model.host_info import NicInfo
 from ...model.ip_address import parse_ip_address
+from ..shortage import start_if_possible
 from .ethtool import Line, read_line, read_offloads
 from .netlink import NLM_F_DUMP, open_netlink
 from .rtnetlink import AddressPort, Link, find_by_address, find_by_route, get_link, get_links, read_all_addresses
@@ -81,8 +82,8 @@ def read_own_nics() -> list[NicInfo]:
     """
     found: list[NicInfo] = []
     thread = Thread(target=_read_own_nics, args=(found,), name="nics", daemon=True)
-    thread.start()
-    thread.join(DEADLINE_S)
+    if start_if_possible(thread):
+        thread.join(DEADLINE_S)
     return list(found)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from ...model.counters.samples import HostDrops
 from ..nics.nic_counters import read_nic_drops
+from ..shortage import start_if_possible
 from .queueing_discipline import read_queue_counts
 
 _SNMP: Final = Path("/proc/net/snmp")
@@ -61,12 +62,12 @@ class BackgroundReading:
         self._result: int | None = None
 
     def take(self) -> int | None:
-        """Return the newest result and begin another reading; None before the first one."""
+        """Return the newest result and begin another reading; None before the first one. Never raises."""
         if self._thread is None or not self._thread.is_alive():
             # A daemon: the process may end while the kernel keeps this one waiting.
             thread = threading.Thread(target=self._read, name="qdisc", daemon=True)
-            thread.start()
-            self._thread = thread
+            if start_if_possible(thread):
+                self._thread = thread
         return self._result
 
     def _read(self) -> None:

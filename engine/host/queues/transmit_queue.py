@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from ...model.counters.samples import QueueSample
 from ..nics.nic import find_counter_folder
+from ..shortage import start_if_possible
 from .drop_counters import WrappingTotal
 from .queueing_discipline import QueueCounts, read_queue_counts
 
@@ -85,10 +86,10 @@ class TransmitQueueReader:
         self._is_over = threading.Event()
 
     def start(self) -> None:
-        """Begin to read. There is nothing to read of the loopback interface."""
+        """Begin to read. There is nothing to read of the loopback interface, nor without a thread."""
         if self._nic != _LOOPBACK:
             # A daemon: the process may end while the kernel keeps this one waiting.
-            threading.Thread(target=self._run, name="queue", daemon=True).start()
+            start_if_possible(threading.Thread(target=self._run, name="queue", daemon=True))
 
     def close(self) -> None:
         """Take no further reading. One that waits for the kernel still ends."""

@@ -119,6 +119,16 @@ def test_an_output_to_what_is_open_already_is_written_in_place(tmp_path: Path) -
         stream.write("text")
     assert path.read_text() == "text"
     assert path.stat().st_ino == inode
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with written_whole(pipe) as stream:
+        stream.write("text")
+    assert os.read(reader, 10) == b"text"
+    os.close(reader)
+    with pytest.raises(OSError, match="a device or a pipe"):
+        write_atomically(pipe, "text")
+    assert pipe.is_fifo()
     with pytest.raises(OSError, match="No space left"), written_whole(Path("/dev/full")) as stream:
         stream.write("text")
     assert Path("/dev/full").is_char_device()

@@ -162,6 +162,47 @@ def test_a_watch_of_a_user_without_threads_goes_on_and_says_so(others_folder: Pa
 
 
 @as_another_user
+def test_a_client_of_an_endpoint_without_processes_hears_so_and_the_next_one_is_served(others_folder: Path) -> None:
+    """A stream needs a worker process. UDP would have threads for the kernel's counters as well, which may lack."""
+    command, variables = of_another_user(others_folder, 8, *COMMANDS["endpoint"], "--open")
+    user = next(word for word in command if word.startswith("--reuid="))
+    others: subprocess.Popen[str] | None = None
+    with (others_folder / "log").open("w") as log:
+        server = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=log, text=True)
+    try:
+        assert server.stdout is not None
+        peer = server.stdout.readline().split()[-1]
+        busy = 'for i in 1 2 3 4 5 6 7 8; do sleep 60 & all="$all $!"; done; echo; read line; kill $all; wait'
+        occupy = ["setpriv", user, "--clear-groups", "sh", "-c", busy]
+        others = subprocess.Popen(occupy, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", text=True)
+        assert others.stdout is not None
+        others.stdout.readline()
+        for workload in ("stream", "udp"):
+            done = ask(peer, workload, environment(others_folder))
+            assert done.returncode == 3, done
+            assert "no worker process could be started: resource temporarily unavailable" in done.stderr
+            assert "raise ulimit -u" in done.stderr
+        others.communicate("\n", timeout=DEADLINE_S)
+        for workload in ("udp", "stream"):
+            done = ask(peer, workload, environment(others_folder))
+            assert done.returncode == 0, done
+    finally:
+        for each in filter(None, (others, server)):
+            each.terminate()
+            each.communicate(timeout=DEADLINE_S)
+    said = (others_folder / "log").read_text()
+    assert "Traceback" not in said, said
+    assert "raise ulimit -u" in said
+
+
+def ask(peer: str, workload: str, variables: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Carry a short test with an endpoint out."""
+    words = ("run", peer, "--workload", workload, "--seconds", "0.5", "--rate", "10M")
+    command = [sys.executable, "-P", "-m", "linkgauge", *words]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+
+
+@as_another_user
 async def test_a_page_without_a_process_for_its_app_ends_and_the_server_goes_on(others_folder: Path) -> None:
     """The server's terminal has the reason; a page that is opened later has its app."""
     aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[web] is not installed")

@@ -1,8 +1,11 @@
 """Templates: every value is escaped and a missing one is an error."""
 
+import os
+from pathlib import Path
+
 import pytest
 from jinja2 import UndefinedError
-from linkgauge.tui.report.html_templates import render
+from linkgauge.tui.report.html_templates import render, write_page
 from linkgauge.tui.words.table import NAMES, Column, Strong, Table
 
 SWEEP = {"title": "t", "description": "", "conclusions": [], "grids": [], "results": Table((NAMES,), [])}
@@ -32,3 +35,14 @@ def test_text_is_on_the_left_and_what_matters_is_bold() -> None:
     cells = '<td class="words">x</td>', "<td><b>1</b></td>", "<td>2</td>", "<td><b>4</b></td>"
     assert all(cell in page for cell in cells)
     assert "<table" not in render("sweep.html.j2", **SWEEP)
+
+
+def test_a_page_goes_through_a_pipe_or_device_and_does_not_replace_it(tmp_path: Path) -> None:
+    """As root, a page for /dev/null had taken its place."""
+    pipe = tmp_path / "pipe.html"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_page(pipe, "<p>page")
+    assert os.read(reader, 100) == b"<p>page"
+    os.close(reader)
+    assert pipe.is_fifo()

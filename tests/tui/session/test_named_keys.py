@@ -128,6 +128,17 @@ def test_a_file_is_made_by_the_first_key_and_by_nothing_else(tmp_path: Path) -> 
     assert len(named(path)) == MAX_KEYS
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o666])
+def test_a_pipe_or_device_is_no_key_file_and_stays(tmp_path: Path, mode: int) -> None:
+    """Root's /dev/null was removed: it is as empty as a file that was just made."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    pipe.chmod(mode)
+    with pytest.raises(InvalidKeyError, match="is a device or a pipe: name a file"):
+        add_key(pipe, "laptop")
+    assert pipe.is_fifo()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away as root")
 def test_root_leaves_the_file_of_a_service_to_the_service(tmp_path: Path) -> None:
     """Otherwise the service could not read its keys again."""
