@@ -50,8 +50,8 @@ def write_atomically(
 
     A symbolic link stays one: the file that it points to is replaced. The draft is on disk before the rename, so
     that a crash leaves no empty file. The file gets `mode`, whatever the umask is; without a mode, the umask
-    decides. If root writes it, it gets `owner`, a user and a group. Raises OSError, and leaves no draft, if the file
-    cannot be written, is a device or a pipe, or another user's link leads to it.
+    decides. If root writes it, it gets `owner`, a user and a group. Raises OSError, and leaves no draft, if the
+    file cannot be written, is a device or a pipe, or another user's link leads to it.
     """
     target = follow_links(path)
     status = _status_of(target)

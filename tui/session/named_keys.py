@@ -6,8 +6,8 @@ and no error repeats a word of it: any word may be a key.
 """
 
 import os
-import stat
 import re
+import stat
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
