@@ -39,17 +39,16 @@ class DueTimes:
 
         Of several due times that have passed since the last test only the newest counts. The first test is due at
         once. If the clock was set back, a cycle less than a period ahead does not come twice. A last cycle further
-        ahead is ignored, because it would mean a long silence.
+        ahead is ignored, because it would mean a long silence: the newest due time of the present clock counts.
 
         Args:
             last_s: the due time of the last cycle that was decided or skipped; None before the first.
             now_s: the present time.
         """
         newest_s = self.newest_s(now_s)
-        if last_s is None or newest_s > last_s:
+        if last_s is None or newest_s > last_s or last_s > now_s + self.period_ns / SECOND_NS:
             return newest_s
-        is_far_ahead = last_s > now_s + self.period_ns / SECOND_NS
-        return self.following_s(now_s if is_far_ahead else last_s)
+        return self.following_s(last_s)
 
     def newest_s(self, now_s: float) -> float:
         """Return the newest due time that has passed."""

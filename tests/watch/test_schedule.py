@@ -77,6 +77,22 @@ def test_a_clock_that_is_set_causes_neither_a_burst_nor_a_long_silence(
         assert again_s - now_s <= (2 + 2 * times.jitter) * period_s + 1e-5
 
 
+@given(DUE_TIMES, TIMES, st.floats(-1e6, 1e6))
+def test_a_watch_goes_on_within_two_periods_after_its_clock_was_set(
+    times: DueTimes, start_s: float, step_s: float
+) -> None:
+    """Also if the clock was set back by many periods: then the last cycle stays in the future for long."""
+    now_s = start_s + 1e8
+    last_s = times.newest_s(now_s)
+    now_s += step_s
+    waited_s = 0.0
+    while (due_s := times.next_due_s(last_s, now_s)) > now_s:
+        waited_s += due_s - now_s
+        now_s = due_s
+        assert waited_s <= (2 + 2 * times.jitter) * times.period_ns / SECOND_NS + 1e-5
+    assert times.next_due_s(due_s, now_s) > now_s
+
+
 @given(DUE_TIMES, TIMES, st.floats(0, 1))
 def test_a_small_step_back_does_not_repeat_a_cycle(times: DueTimes, now_s: float, share: float) -> None:
     """A time server makes such steps."""
