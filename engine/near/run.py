@@ -107,6 +107,9 @@ async def open_run(
         if plan.path and not ends.far.reads_paths:
             text = f"{peer} runs an earlier version, which cannot trace the path; update linkgauge there"
             raise PeerError(f"{text}, or leave --path out")
+        if plan.busy_poll and not ends.far.reads_polls:
+            text = f"{peer} runs an earlier version, which does not poll; update linkgauge there"
+            raise PeerError(f"{text}, or leave --busy-poll out")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = EndpointRun(plan, peer, control, ends, expectation_for, mode)

@@ -85,7 +85,7 @@ async def test_an_endpoint_of_an_earlier_version_is_named_before_anything_is_mea
     record: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would refuse the plan with a word that nobody understands."""
-    monkeypatch.setattr(description, "READS", READS.removeprefix(" (flows) (paths)"))
+    monkeypatch.setattr(description, "READS", READS.removeprefix(" (polls) (flows) (paths)"))
     async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
         with pytest.raises(PeerError, match="earlier version, which cannot trace the path; update linkgauge there"):
             await record(PLAN, Peer(*endpoint.address))
