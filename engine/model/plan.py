@@ -227,7 +227,8 @@ class Plan:
     local port of the first data connection; later ones take the ports after it. `loss_goal_ppm` is the share of
     datagrams, in millionths, that may be lost at the rate that a search finds. With `responsiveness`, which needs
     `probe`, there are further probes, senders keep little unsent, and samples have the queue at the interface. With
-    `path`, which needs `responsiveness`, both ends trace the hops between them meanwhile.
+    `path`, which needs `responsiveness`, both ends trace the hops between them meanwhile. The near end's
+    probes come from the port `path_port` if it is free: runs with the same one take the same of parallel links.
 
     An `exclusive` run has the endpoint for itself. A run waits for its turn at a busy endpoint for up to `wait_ns`;
     with 0 it is refused at once.
@@ -258,6 +259,7 @@ class Plan:
     wait_ns: int = field(default=0, metadata=OMITTED_AT_DEFAULT)
     path: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     busy_poll: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    path_port: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -394,6 +396,8 @@ class Plan:
             raise PlanError("rate", f"with {self.workload}", f"give --workload {_names_of('is_bulk')}")
         if limit is not None and not 1 <= limit <= MAX_BYTES_LIMIT:
             raise PlanError("bytes", limit, "give 1 byte to 900P")
+        if self.path_port is not None and not 1 <= self.path_port <= MAX_PORT:
+            raise PlanError("path port", self.path_port, f"give 1 to {MAX_PORT}")
         if port is None:
             return
         connections = self.widest_settings.connections

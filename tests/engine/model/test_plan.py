@@ -61,6 +61,7 @@ from linkgauge.engine.model.workload import Workload, all_workloads
         (Plan, "client port", {"client_port": 0}),
         (Plan, "client port", {"client_port": 65_535, "settings": Settings(sessions=2)}),
         (Plan, "client port", {"client_port": 5_000, "workload": Workload.CRR}),
+        (Plan, "path port", {"path_port": 65_536}),
         (Plan, "request", {"request_bytes": 1}),
         (Plan, "response", {"response_bytes": 1}),
         (Plan, "burst", {"burst": 2}),
