@@ -19,9 +19,11 @@ _READS_BUSY: Final = " (busy)"
 _READS_FLOODS: Final = " (floods)"
 _READS_PATHS: Final = " (paths)"
 _READS_FLOWS: Final = " (flows)"
-READS: Final = (
+_READS_POLLS: Final = " (polls)"
+_READS_BEFORE_POLLS: Final = (
     _READS_FLOWS + _READS_PATHS + _READS_FLOODS + _READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS
 )
+READS: Final = _READS_POLLS + _READS_BEFORE_POLLS
 """The end of this version's software name: the keys that it decodes. To versions without them they are errors.
 
 Those that know the waits alone look for them at the very end.
@@ -34,6 +36,7 @@ _MARKS: Final = (
     _READS_FLOODS,
     _READS_PATHS,
     _READS_FLOWS,
+    _READS_POLLS,
 )
 
 
@@ -136,16 +139,21 @@ class HostInfo:
     @property
     def reads_floods(self) -> bool:
         """Whether this end decodes `Settings.floods`, and its senders without a rate follow their receivers."""
-        return self.software.endswith(READS.removeprefix(_READS_FLOWS + _READS_PATHS))
+        return self.software.endswith(_READS_BEFORE_POLLS.removeprefix(_READS_FLOWS + _READS_PATHS))
 
     @property
     def reads_paths(self) -> bool:
         """Whether this end knows `Plan.path`, and traces the path to the other end on request."""
-        return self.software.endswith(READS.removeprefix(_READS_FLOWS))
+        return self.software.endswith(_READS_BEFORE_POLLS.removeprefix(_READS_FLOWS))
 
     @property
     def reads_flows(self) -> bool:
         """Whether this end serves a test of many flows."""
+        return self.software.endswith(_READS_BEFORE_POLLS)
+
+    @property
+    def reads_polls(self) -> bool:
+        """Whether this end knows `Plan.busy_poll`."""
         return self.software.endswith(READS)
 
     @property

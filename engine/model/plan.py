@@ -220,13 +220,15 @@ class Plan:
     whichever is faster on the sending host. `workers` is the number of worker processes at each end, None means
     as many as are useful; they are pinned to `near_cores` and `far_cores` in turn, if any. `request_bytes` and
     `response_bytes` None are the workload's defaults. `burst` is the number of requests in flight on each
-    connection of `rr`. With `probe` the near end sends small requests during a stream, to measure latency under
-    load. `rate_bit_s` limits the rate of all sessions of a direction together. `bytes_limit` ends the run once
-    the receiver of each direction has counted that many bytes. `client_port` is the near end's local port of the
-    first data connection; later ones take the ports after it. `loss_goal_ppm` is the share of datagrams, in
-    millionths, that may be lost at the rate that a search finds. With `responsiveness`, which needs `probe`, there
-    are further probes, senders keep little unsent, and samples have the queue at the interface. With `path`, which
-    needs `responsiveness`, both ends trace the hops between them meanwhile.
+    connection of `rr`. With `busy_poll` both ends of `rr` ask again and again for the next message, and so keep a
+    core awake that would sleep until it arrives. With `probe` the near end sends small requests during a stream, to
+    measure latency under load. `rate_bit_s` limits the rate of all sessions of a direction together. `bytes_limit`
+    ends the run once the receiver of each direction has counted that many bytes. `client_port` is the near end's
+    local port of the first data connection; later ones take the ports after it. `loss_goal_ppm` is the share of
+    datagrams, in millionths, that may be lost at the rate that a search finds. With `responsiveness`, which needs
+    `probe`, there are further probes, senders keep little unsent, and samples have the queue at the interface. With
+    `path`, which needs `responsiveness`, both ends trace the hops between them meanwhile. The near end's
+    probes come from the port `path_port` if it is free: runs with the same one take the same of parallel links.
 
     An `exclusive` run has the endpoint for itself. A run waits for its turn at a busy endpoint for up to `wait_ns`;
     with 0 it is refused at once.
@@ -256,6 +258,8 @@ class Plan:
     exclusive: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     wait_ns: int = field(default=0, metadata=OMITTED_AT_DEFAULT)
     path: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    busy_poll: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    path_port: int | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for a value out of range."""
@@ -370,6 +374,11 @@ class Plan:
         if self.burst > 1 and not workload.allows_burst:
             allowed = _names_of("allows_burst")
             raise PlanError("burst", self.burst, f"only {allowed} has several requests in flight; give 1")
+        if self.busy_poll and (workload is not Workload.RR or self.burst > 1):
+            in_flight = f", {self.burst} in flight" if self.burst > 1 else ""
+            raise PlanError(
+                "busy-poll", f"with {workload}{in_flight}", "only rr with one request in flight waits for an answer"
+            )
         if self.burst * self.transaction_sizes[0] > MAX_REQUEST_BYTES:
             raise PlanError(
                 "burst",
@@ -387,6 +396,8 @@ class Plan:
             raise PlanError("rate", f"with {self.workload}", f"give --workload {_names_of('is_bulk')}")
         if limit is not None and not 1 <= limit <= MAX_BYTES_LIMIT:
             raise PlanError("bytes", limit, "give 1 byte to 900P")
+        if self.path_port is not None and not 1 <= self.path_port <= MAX_PORT:
+            raise PlanError("path port", self.path_port, f"give 1 to {MAX_PORT}")
         if port is None:
             return
         connections = self.widest_settings.connections
@@ -449,8 +460,8 @@ class Plan:
 
     @property
     def has_documented_transactions(self) -> bool:
-        """Whether its transactions have the documents' sizes, so that the documents' rates apply."""
-        return self.transaction_sizes == self.workload.transaction_sizes and self.burst == 1
+        """Whether its transactions are those of the documents, so that the documents' rates apply."""
+        return self.transaction_sizes == self.workload.transaction_sizes and self.burst == 1 and not self.busy_poll
 
     @property
     def effective_warmup_ns(self) -> int:

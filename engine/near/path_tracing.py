@@ -1,6 +1,7 @@
 """The near end's trace of the path during a run: its socket, opened as a UDP session, and the far end's trace."""
 
 import socket
+from dataclasses import replace
 from typing import Final
 
 from ..control.connection import ControlConnection
@@ -42,6 +43,7 @@ class PathTracing:
         secrets = path_secrets(secret, End.NEAR)
         spec = SessionSpec(Direction.OUT, PATH_PROBE_SESSION, 0, None, secrets[0].hex())
         target = ConnectTarget.from_address(secret.run_tag.hex(), self._control.data_address)
+        target = replace(target, local_port=_free_port(self._plan.path_port, target.family))
         sock = socket.socket(target.family, socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
@@ -83,3 +85,15 @@ class PathTracing:
         """Send no more."""
         if self._prober is not None:
             self._prober.close()
+
+
+def _free_port(port: int | None, family: socket.AddressFamily) -> int | None:
+    """Return the UDP port if nothing uses it: of two sockets with the same ports, one would get no answer."""
+    if port is None:
+        return None
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        try:
+            sock.bind(("", port))
+        except OSError:
+            return None
+    return port

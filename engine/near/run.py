@@ -107,14 +107,17 @@ async def open_run(
         if plan.path and not ends.far.reads_paths:
             text = f"{peer} runs an earlier version, which cannot trace the path; update linkgauge there"
             raise PeerError(f"{text}, or leave --path out")
+        if plan.busy_poll and not ends.far.reads_polls:
+            text = f"{peer} runs an earlier version, which does not poll; update linkgauge there"
+            raise PeerError(f"{text}, or leave --busy-poll out")
         check_binding(plan, str(control.data_address[0]))
         plan = assign_core_affinity(plan, ends.near, ends.far)
         run = EndpointRun(plan, peer, control, ends, expectation_for, mode)
         # Sent before the near workers start, so that both ends start theirs at the same time. If the connection has
         # ended already, `prepare` raises its error.
-        # The port is the near end's, and each host chooses its mode.
+        # The ports are the near end's, and each host chooses its mode.
         far_mode = plan.mode or (mode if are_same_host(ends.near, ends.far) else None)
-        far_plan = replace(plan, client_port=None, mode=far_mode)
+        far_plan = replace(plan, client_port=None, path_port=None, mode=far_mode)
         if not ends.far.reads_floods:  # it sends and receives no other way
             far_plan = replace(far_plan, settings=replace(plan.settings, floods=False))
             if plan.workload.is_datagram and plan.settings.follows_receiver:

@@ -48,6 +48,7 @@ _PLAN_FIELDS: Final = (
     "near_cores",
     "far_cores",
     "burst",
+    "busy_poll",
     "rate_bit_s",
     "bytes_limit",
     "responsiveness",

@@ -84,12 +84,16 @@ class PeriodFigures:
 
 @dataclass(frozen=True, slots=True)
 class TransactionSizes:
-    """The sizes of a transaction; `closed_by` is the end that closes its connection and holds TIME_WAIT."""
+    """The sizes of a transaction; `closed_by` is the end that closes its connection and holds TIME_WAIT.
+
+    `busy_poll` tells whether both ends of rr polled.
+    """
 
     request_bytes: int | None = figure()
     response_bytes: int | None = figure()
     burst: int | None = figure()
     closed_by: str | None = figure()
+    busy_poll: bool | None = figure()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,8 @@ class PlanFigures:
         transactions = None
         if plan.workload.is_transactional:
             closed_by = "answering end" if plan.workload.opens_connections else None
-            transactions = TransactionSizes(*plan.transaction_sizes, plan.burst, closed_by)
+            polls = plan.busy_poll if plan.workload is Workload.RR else None
+            transactions = TransactionSizes(*plan.transaction_sizes, plan.burst, closed_by, polls)
         return figures_of(
             cls,
             plan,

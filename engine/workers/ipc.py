@@ -36,7 +36,7 @@ class Configure:
     on the same core. Requests `pace_ns` apart make a latency probe; 0 is no pace. `settings` are the run's first
     ones. `rate_bit_s` limits a direction's TCP sessions together; `bytes_limit` is their total. `loss_goal_ppm` is
     the loss goal of a search for the capacity. With `limits_unsent` senders keep little in their buffers that has
-    not been sent.
+    not been sent. With `polls` a session of `rr` that has its worker to itself polls.
     """
 
     sessions: SessionConfig
@@ -47,6 +47,7 @@ class Configure:
     request_bytes: int = 0
     response_bytes: int = 0
     burst: int = 1
+    polls: bool = False
     pace_ns: int = 0
     cores: tuple[int, ...] = ()
     shares_core: bool = False

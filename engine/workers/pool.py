@@ -270,6 +270,7 @@ class WorkerPool:
             request_bytes=request_bytes,
             response_bytes=response_bytes,
             burst=plan.burst,
+            polls=plan.busy_poll,
             cores=(plan.near_cores if self._sessions.end is End.NEAR else plan.far_cores) or (),
             shares_core=shares_cores(plan),
             rate_bit_s=plan.rate_bit_s,

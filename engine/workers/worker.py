@@ -178,6 +178,7 @@ class Worker:
             request_bytes=command.request_bytes,
             response_bytes=command.response_bytes,
             burst=command.burst,
+            polls=command.polls,
             pace_ns=command.pace_ns,
         )
 

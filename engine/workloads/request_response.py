@@ -28,7 +28,7 @@ from ..model.counters.latency_histogram import (
 )
 from ..model.plan import SECOND_NS, Mode
 from .session import ReceivingSession, SendingSession, SessionContext, WorkerResources
-from .socket_io import ReadyCallback, SocketThread
+from .socket_io import ReadyCallback, SocketThread, polling_receive
 
 UNSOLICITED_RESPONSE: Final = "the other host sent a response without a request"
 
@@ -43,6 +43,7 @@ class RrRequester(ReceivingSession):
         self._request_bytes = resources.request_bytes
         self._response_bytes = resources.response_bytes
         self._burst = resources.burst
+        self._polls = resources.polls
         self._poller = resources.poller
         self._sent_at_ns: deque[int] = deque()
         self._unsent = 0
@@ -120,7 +121,8 @@ class RrRequester(ReceivingSession):
 
     def _request_in_thread(self) -> bool:
         words, bytes_at, latency_at = self._words, self._bytes_at, self._latency_at
-        send, recv_into, clock = self._sock.sendall, self._sock.recv_into, perf_counter_ns
+        send, clock = self._sock.sendall, perf_counter_ns
+        recv_into = polling_receive(self._sock) if self._polls else self._sock.recv_into
         request, buffer, response_bytes = self._requests, self._buffer, self._response_bytes
         budget = self._budget
         if budget is not None and not budget.take_whole(response_bytes):
@@ -223,6 +225,7 @@ class RrResponder(SendingSession):
         self._received = 0
         self._unsent = 0
         self._can_block = resources.burst == 1
+        self._polls = resources.polls
         self._poller = resources.poller
 
     def close(self) -> None:
@@ -265,7 +268,8 @@ class RrResponder(SendingSession):
         return on_readable
 
     def _respond_in_thread(self) -> bool:
-        send, recv_into, block, buffer = self._sock.send, self._sock.recv_into, self._block, self._buffer
+        send, block, buffer = self._sock.send, self._block, self._buffer
+        recv_into = polling_receive(self._sock) if self._polls else self._sock.recv_into
         request_bytes, response_bytes, response = self._request_bytes, self._response_bytes, self._response
         while self._is_alone:
             received = 0

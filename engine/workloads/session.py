@@ -112,8 +112,9 @@ def allocate_buffer(size_bytes: int) -> memoryview:
 class WorkerResources:
     """Buffers, poller and transaction sizes that all sessions of a worker share.
 
-    The block of `requests` holds `burst` requests. `pace_ns` is the pause of a latency probe, and 0 elsewhere.
-    `unidentified` are the connections to listeners of these sessions that have shown no ticket, the oldest first.
+    The block of `requests` holds `burst` requests. With `polls` a pair asks for messages instead of waiting.
+    `pace_ns` is the pause of a latency probe, and 0 elsewhere. `unidentified` are the connections to listeners of
+    these sessions that have shown no ticket, the oldest first.
     """
 
     payload: Payload
@@ -124,6 +125,7 @@ class WorkerResources:
     request_bytes: int = 0
     response_bytes: int = 0
     burst: int = 1
+    polls: bool = False
     pace_ns: int = 0
     unidentified: dict[Any, None] = field(default_factory=dict[Any, None])
 

@@ -341,6 +341,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     mode: Mode = _period(lambda of: of.mode, Mode.COPY)
     response_bytes: int = _period(lambda of: of.started.plan.transaction_sizes[1], 0)
     burst: int = _period(lambda of: of.started.plan.burst, 1)
+    busy_poll: bool = _period(lambda of: of.started.plan.busy_poll, False)
     rate_bit_s: int | None = _period(lambda of: of.started.plan.rate_bit_s)
     is_data_through_ssh: bool = _period(lambda of: of.is_data_through_ssh, False)
     workers: int | None = _period(lambda of: of.started.plan.workers)

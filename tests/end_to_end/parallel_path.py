@@ -106,6 +106,11 @@ class ParallelPath:
         rule = f"limit rate over {kbyte_s} kbytes/second burst 2 kbytes drop"
         self._arriving(member, direction, rule)
 
+    def switch(self, member: int, state: Literal["up", "down"]) -> None:
+        """Switch a member off at both routers, which then use the others, or on again."""
+        for entry in self._entries[1:3]:
+            run_within(entry, "ip", "link", "set", f"m{member}", state)
+
     def watch(self, member: int, direction: Direction) -> None:
         """Note the near host's ports whose datagrams a member carries in a direction."""
         entry = self._entries[2 if direction is Direction.OUT else 1]

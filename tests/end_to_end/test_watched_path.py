@@ -13,6 +13,7 @@ from ..json_schemas import check
 from .chained_path import ChainedPath, LinkQueue, address
 from .conftest import CommandLine
 from .namespaces import run_within
+from .parallel_path import ParallelPath
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.alone, pytest.mark.every]
 FILE = """
@@ -31,7 +32,7 @@ rate = "5M"
 _OTHER = "198.51.100.7"
 
 
-def events_of(linkgauge: CommandLine, path: ChainedPath, file: Path) -> list[dict[str, Any]]:
+def events_of(linkgauge: CommandLine, path: ChainedPath | ParallelPath, file: Path) -> list[dict[str, Any]]:
     """Test the peer once, and return the events."""
     answer = linkgauge.finish(linkgauge.start("watch", file, "--once", "--json-stream", within=path.near))
     assert answer.status == 0, answer
@@ -66,5 +67,41 @@ def test_a_changed_path_is_told_once_across_restarts(linkgauge: CommandLine, tmp
         assert change["after"]["hops"][0] == [_OTHER]
         again = events_of(linkgauge, path, file)
         assert "path_change" not in [each["type"] for each in again]
+    finally:
+        path.close()
+
+
+def test_parallel_links_that_take_turns_are_no_change_and_one_that_fails_is_told_once(
+    linkgauge: CommandLine, tmp_path: Path
+) -> None:
+    """All traces of a watch have the same ports, so that a hash of them chooses the same link."""
+    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "nft", "nsenter", "unshare", "sysctl"))):
+        pytest.skip("parallel links need root, iproute2, nftables, nsenter, unshare and sysctl")
+    path = ParallelPath(4)
+    try:
+        endpoint = linkgauge.start("endpoint", "--open", within=path.far)
+        assert endpoint.stdout is not None
+        assert "listening" in endpoint.stdout.readline()
+        file = tmp_path / "paths.toml"
+        file.write_text(FILE.format(address=path.far_address), encoding="utf-8")
+        routers: list[str] = []
+
+        def test_once() -> list[str]:
+            """Test the peer; note the second router's address, and return the directions of changes."""
+            events = events_of(linkgauge, path, file)
+            result = next(each["result"] for each in events if each["type"] == "check_end")
+            (hops,) = (each["hops"] for each in result["routes"] if each["direction"] == "out")
+            routers.append(hops[1][0])
+            return [each["before"]["direction"] for each in events if each["type"] == "path_change"]
+
+        assert [test_once() for _ in range(4)] == [[]] * 4
+        assert len(set(routers)) == 1
+        member = int(routers[0].split(".")[2]) - 10
+        path.switch(member, "down")
+        assert "out" in test_once()
+        assert len(set(routers)) == 2
+        for state in ("down", "up", "down", "up"):
+            path.switch(member, state)
+            assert test_once() == []
     finally:
         path.close()

@@ -100,6 +100,9 @@ class ConnectionOptions:
         _SOCKETS, "Size of a response.", metavar="SIZE", shown="rr 1000, crr 8192, fetch 20000000 bytes"
     )
     burst: str | None = option(_SOCKETS, "Requests in flight on each connection, with rr.", metavar="N", shown="1")
+    busy_poll: bool = flag(
+        _SOCKETS, "Both ends poll for messages, with rr: the latency without the time to wake up a core."
+    )
     workers: str | None = option(_SOCKETS, "Worker processes at each end, 1 to 64.", metavar="N")
     cores: str | None = option(_SOCKETS, "Run the local workers on these CPU cores: 0,2 or 0-3.", metavar="LIST")
     far_cores: str | None = option(_SOCKETS, "Run the remote workers on these CPU cores.", metavar="LIST")
@@ -191,6 +194,7 @@ class PlanOptions:
             response_bytes=None if more.response is None else parsing.message_bytes(more.response, "response"),
             probe=self.probe,
             burst=1 if more.burst is None else parsing.integer(more.burst, "burst", "give 1 to 1024 requests"),
+            busy_poll=more.busy_poll,
             workers=_optional_integer(more.workers, "workers", "give 1 to 64"),
             near_cores=None if more.cores is None else parsing.cores(more.cores),
             far_cores=None if more.far_cores is None else parsing.cores(more.far_cores),

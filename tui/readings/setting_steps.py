@@ -123,6 +123,7 @@ def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
         request_bytes=None,
         response_bytes=None,
         burst=1,
+        busy_poll=plan.busy_poll and workload is Workload.RR,
         probe=plan.probe and not workload.is_transactional,
         rate_bit_s=plan.rate_bit_s if has_rate_limit else None,
         bytes_limit=None if workload.is_datagram else plan.bytes_limit,

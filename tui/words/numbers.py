@@ -296,7 +296,7 @@ def workload(plan: Plan) -> str:
             return f"{plan.workload} with latency under load"
         return f"{plan.workload} with a latency probe" if plan.probe else str(plan.workload)
     request, response = plan.transaction_sizes
-    in_flight = f", {plan.burst} in flight" if plan.burst > 1 else ""
+    in_flight = f", {plan.burst} in flight" if plan.burst > 1 else ", busy polling" if plan.busy_poll else ""
     closed = ", closed by the answering end" if plan.workload.opens_connections else ""
     return f"{plan.workload} {count(request)}/{count(response)}{NBSP}bytes{in_flight}{closed}"
 

@@ -297,9 +297,9 @@ def test_no_value_in_any_place_raises_anything_else(event: Event, data: st.DataO
 
 def test_a_field_that_earlier_versions_do_not_know_is_written_only_where_it_has_a_value() -> None:
     """Their decoding refuses an unknown key, so that a plan without the new options goes on working there."""
-    new = {"rate_bit_s", "bytes_limit", "client_port"}
+    new = {"rate_bit_s", "bytes_limit", "client_port", "path_port"}
     assert not new & set(encode(Plan()))
-    plan = Plan(rate_bit_s=10**9, bytes_limit=1 << 30, client_port=5000)
+    plan = Plan(rate_bit_s=10**9, bytes_limit=1 << 30, client_port=5000, path_port=61_000)
     assert new <= set(encode(plan))
     assert decode(Plan, encode(plan)) == plan
 

@@ -1,5 +1,6 @@
 """Runs that trace the path, between two real ends: each sees the other as its only hop."""
 
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,7 @@ from linkgauge.engine.model.host_info import READS
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import PATH_PROBE_SESSION, SECOND_NS, Plan, ResponsivenessTest, Settings
 from linkgauge.engine.model.run_end import Reason
-from linkgauge.engine.near.run import open_run
+from linkgauge.engine.near.run import EndpointRun, open_run
 from linkgauge.engine.protocol.messages import Traced
 
 from ..conftest import RATE_BIT_S
@@ -81,11 +82,36 @@ async def test_this_ends_trace_is_known_while_the_run_is_in_progress() -> None:
         assert final.idle_windows >= 4
 
 
+async def test_probes_come_from_the_port_of_the_plan_unless_it_is_used() -> None:
+    """Another socket with it would take the answers."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("", 0))
+        port = taken.getsockname()[1]
+        plan = replace(PLAN, path_port=port, duration_ns=SECOND_NS // 2)
+        async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
+            peer = Peer(*endpoint.address)
+            assert await port_of_probes(plan, peer) not in {None, port}
+            taken.close()
+            assert await port_of_probes(plan, peer) == port
+
+
+async def port_of_probes(plan: Plan, peer: Peer) -> int | None:
+    """Carry a run out; return the port of its probes."""
+    port: int | None = None
+    async with open_run(plan, peer) as run:
+        async for event in run:
+            if isinstance(event, Started):
+                assert isinstance(run, EndpointRun)
+                prober = run.path._prober
+                port = None if prober is None else prober._sock.getsockname()[1]
+    return port
+
+
 async def test_an_endpoint_of_an_earlier_version_is_named_before_anything_is_measured(
     record: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would refuse the plan with a word that nobody understands."""
-    monkeypatch.setattr(description, "READS", READS.removeprefix(" (flows) (paths)"))
+    monkeypatch.setattr(description, "READS", READS.removeprefix(" (polls) (flows) (paths)"))
     async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
         with pytest.raises(PeerError, match="earlier version, which cannot trace the path; update linkgauge there"):
             await record(PLAN, Peer(*endpoint.address))

@@ -13,10 +13,13 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.endpoint import Endpoint
+from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.run import FarRun
+from linkgauge.engine.host import description
 from linkgauge.engine.model.directions import Direction, End
 from linkgauge.engine.model.errors import PeerError, PeerRefused, PeerUnreachable, PlanError
 from linkgauge.engine.model.events import Changed, Ended, Event, Opened, Sampled, Warned
+from linkgauge.engine.model.host_info import READS
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Mode, Plan, Settings, SocketOptions, format_size
 from linkgauge.engine.model.run_end import Reason
@@ -475,3 +478,14 @@ async def test_a_core_that_either_end_lacks_is_an_error_before_the_run(far_end: 
     with pytest.raises(PeerRefused, match="--far-cores 1000 is invalid; the remote host has core"):
         async with open_run(plan_of(far_cores=(1_000,)), far_end):
             raise AssertionError("the run must not start")
+
+
+async def test_an_endpoint_of_an_earlier_version_does_not_poll_and_that_is_said(
+    record: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would refuse the plan with a word that nobody understands."""
+    monkeypatch.setattr(description, "READS", READS.removeprefix(" (polls)"))
+    async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
+        with pytest.raises(PeerError, match=r"which does not poll; update .* or leave --busy-poll out"):
+            await record(Plan(workload=Workload.RR, busy_poll=True), Peer(*endpoint.address))
+        monkeypatch.undo()

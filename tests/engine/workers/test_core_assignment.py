@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.errors import PlanError
 from linkgauge.engine.model.events import Sampled
 from linkgauge.engine.model.host_info import HostInfo, NicInfo
 from linkgauge.engine.model.peer import Peer
@@ -40,6 +41,7 @@ def test_both_ends_of_a_transaction_on_one_host_get_one_core(workload: Workload)
         (RR, LOOPBACK, replace(LOOPBACK, hostname="there")),  # an ssh forward comes over loopback as well
         (RR, LOOPBACK, replace(LOOPBACK, nic=None)),
         (replace(RR, workers=1), LOOPBACK, LOOPBACK),
+        (replace(RR, busy_poll=True), LOOPBACK, LOOPBACK),
         (replace(RR, near_cores=(0,)), LOOPBACK, LOOPBACK),
         (replace(RR, far_cores=(1,)), LOOPBACK, LOOPBACK),
         (Plan(workload=Workload.STREAM), LOOPBACK, LOOPBACK),
@@ -50,6 +52,14 @@ def test_other_plans_are_left_unchanged(plan: Plan, near: HostInfo, far: HostInf
     """A stream has both ends at work at once, and the user's own choice stands."""
     assert assign_core_affinity(plan, near, far) == plan
     assert not shares_cores(plan)
+
+
+def test_two_ends_that_poll_do_not_fight_for_one_core() -> None:
+    """Each would keep it from the other, for a millisecond in each message."""
+    plan = replace(RR, busy_poll=True, near_cores=(0,), far_cores=(0,))
+    with pytest.raises(PlanError, match="each end keeps a core busy"):
+        assign_core_affinity(plan, LOOPBACK, LOOPBACK)
+    assert assign_core_affinity(plan, WIRED, WIRED) == plan
 
 
 @pytest.mark.parametrize(

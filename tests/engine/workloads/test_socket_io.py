@@ -2,11 +2,12 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 from linkgauge.engine.workloads import socket_io
-from linkgauge.engine.workloads.socket_io import Poller, SocketThread, create_poller
+from linkgauge.engine.workloads.socket_io import Poller, SocketThread, create_poller, polling_receive
 
 from ..waiting import until
 
@@ -142,3 +143,29 @@ async def test_a_stopped_thread_calls_neither_callback(sockets: tuple[socket.soc
     await asyncio.sleep(0)
     assert ended == [True]
     assert calls == []
+
+
+def test_a_socket_that_is_polled_is_waited_for_in_the_end() -> None:
+    """A message that is there, one that comes later than it polls, and the end of the connection."""
+    near, far = socket.socketpair()
+    buffer = memoryview(bytearray(10))
+    with near, far:
+        receive = polling_receive(near)
+        far.send(b"now")
+        assert receive(buffer) == 3
+        sender = threading.Timer(0.05, lambda: far.send(b"later"))
+        sender.start()
+        assert receive(buffer) == 5
+        sender.join()
+        far.close()
+        assert receive(buffer) == 0
+
+
+def test_an_error_of_a_polled_socket_is_raised() -> None:
+    """It ends the session as any error does."""
+    near, far = socket.socketpair()
+    with far:
+        receive = polling_receive(near)
+        near.close()
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            receive(memoryview(bytearray(10)))

@@ -8,6 +8,7 @@ import logging
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Final
 
 from ....engine.host.shortage import find_shortage_in
@@ -44,6 +45,8 @@ _MOST_DOUBLINGS: Final = 10
 _STOPPED: Final = "the watch was ended"
 _GIGABYTE: Final = 1e9
 _MOST_LOST: Final = 0.999
+_FIRST_PATH_PORT: Final = 61_000
+_PATH_PORTS: Final = 4_000
 _LASTING: Final = (PeerKeyRequired, PeerUntrusted, PeerVersionMismatch)
 _log = logging.getLogger(__name__)
 
@@ -115,6 +118,8 @@ class PeerTest:
         """Return the run of a plan that the watch asks for. Raises UnknownPreset."""
         watched, context = self._watched, self._context
         preset = find_preset(watched.preset, context.catalog)
+        if plan.path:
+            plan = replace(plan, path_port=path_port_of(context.group, watched))
         return RunSpec(
             plan,
             watched.peer,
@@ -218,3 +223,13 @@ def _payload_bytes(run: RunResult, total: MeasuredResult) -> int:
     measured = (total.bytes or 0) / (1 - min(total.loss or 0, _MOST_LOST))
     seconds = total.seconds or 0
     return round(measured * (1 + run.warmup_s / seconds)) if seconds > 0 else round(measured)
+
+
+def path_port_of(group: str, watched: WatchedPeer) -> int:
+    """Return the port of all traces of a watch's peer, also after a restart: above those that Linux chooses itself.
+
+    Routers with parallel links choose one by addresses and ports. From another port each time, links would take
+    turns, and the path would seem to change.
+    """
+    digest = sha256(f"{group} {watched.origin} {watched.name} {watched.peer}".encode()).digest()
+    return _FIRST_PATH_PORT + int.from_bytes(digest[:4], "big") % _PATH_PORTS

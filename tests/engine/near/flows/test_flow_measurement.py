@@ -52,7 +52,7 @@ async def test_one_direction_and_a_row_of_ports_of_ones_own() -> None:
 
 async def test_an_endpoint_of_an_earlier_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would not answer the flows' hellos."""
-    monkeypatch.setattr(description, "READS", READS.removeprefix(" (flows)"))
+    monkeypatch.setattr(description, "READS", READS.removeprefix(" (polls) (flows)"))
     async with Endpoint(listen("127.0.0.1", 0)) as endpoint:
         with pytest.raises(PeerError, match="too old for a test of many flows: install this version"):
             await measure_flows(Peer(*endpoint.address), REQUEST)

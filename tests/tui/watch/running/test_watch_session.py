@@ -399,11 +399,11 @@ async def test_tests_that_were_due_while_the_watch_was_down_are_counted_as_misse
     tmp_path: Path, peer: Peer, *, is_start_known: bool
 ) -> None:
     """Once, even if the watch is killed again before a test. A first start has missed none."""
-    timing = replace(SELDOM, check_every_ns=60 * SECOND_NS)
+    timing = replace(SELDOM, check_every_ns=3_600 * SECOND_NS)
     watched = WatchedPeer("a", peer, BRIEF, None, timing=timing)
     plan, times = watch_of(watched), check_times(watched)
     newest_s = times.newest_s(time.time())
-    last_s = times.newest_s(newest_s - 200)  # of the three between them each is missed
+    last_s = times.newest_s(newest_s - 12_000)  # of the three between them each is missed
     with RunLog.open(tmp_path) as log:
         good = CheckResult(CheckVerdict.GOOD, 1, run_id="20261123-120000-aaaa")
         ended = CheckEnded(last_s, "a", last_s, 0, good, decides=True)
