@@ -28,6 +28,8 @@ NO_PRESET: Final = Preset("", "none", "", Source("none", "no document"), LinkSpe
 _REMEDY: Final = "name a preset (linkgauge presets lists them), or give the link's rate: --line-rate 1G"
 _LOOPBACK: Final = "loopback"
 _TUNNELS: Final[dict[str, Tunnel]] = {"vxlan": "vxlan", "wireguard": "wireguard", "gre": "gre"}
+# Interfaces of the kernel whose packets have no link header (ARPHRD_NONE and its like, linux/if_arp.h).
+_BARE_KINDS: Final = {"tun", "ppp", "ipip", "sit", "ip6tnl", "vti", "xfrm"}
 _USUAL_MTU: Final = 1_500
 _FAR_UNKNOWN: Final = (
     "the remote interface is unknown, because its program does not describe the host: the local one decides; "
@@ -85,6 +87,7 @@ class _Link:
     mtu_bytes: int
     duplex: Literal["full", "half"]
     tunnel: Tunnel | None
+    is_bare: bool
     words: str
 
 
@@ -126,7 +129,9 @@ def select_preset(
 def _select(catalog: Catalog, link: _Link, warnings: tuple[str, ...]) -> PresetSelection:
     """Return the preset of exactly this link, else the nearest one."""
     exact = _exact(catalog, link)
-    return _nearest(catalog, link, warnings) if exact is None else PresetSelection(exact, link.words, warnings)
+    if exact is None:
+        return _nearest(catalog, link, warnings)
+    return PresetSelection(exact, link.words, warnings, Variant(is_bare=link.is_bare))
 
 
 def fitting_interfaces(catalog: Catalog, nics: Iterable[NicInfo]) -> dict[str, list[str]]:
@@ -205,7 +210,9 @@ def _link(known: Sequence[tuple[End, NicInfo]], requested_bit_s: int | None) -> 
     suffix = "" if duplexes <= {"full", "half"} and duplexes else " (assumed)"
     tunnel: Tunnel | None = next((_TUNNELS[nic.kind] for _, nic in known if nic.kind in _TUNNELS), None)
     words = f"line rate {format_rate(rate)} ({rate_from}), MTU {mtu} ({mtu_from}), {duplex} duplex{suffix}"
-    return _Link(rate, mtu, duplex, tunnel, words)
+    bare = next((f"{end.label} {nic.name}" for end, nic in known if nic.kind in _BARE_KINDS), None)
+    words += "" if bare is None else f", no frames ({bare})"
+    return _Link(rate, mtu, duplex, tunnel, bare is not None, words)
 
 
 def _rate_warnings(known: Sequence[tuple[End, NicInfo]], requested_bit_s: int | None) -> Iterator[str]:
@@ -247,6 +254,7 @@ def _nearest(catalog: Catalog, link: _Link, warnings: tuple[str, ...]) -> Preset
         timestamps=None if spec.timestamps else True,  # Linux has them; a document's preset may not
         line_rate_bit_s=None if spec.line_rate_bit_s == link.rate_bit_s else link.rate_bit_s,
         mtu_bytes=None if spec.mtu_bytes == link.mtu_bytes else link.mtu_bytes,
+        is_bare=link.is_bare,
     )
     text = (
         f"no preset matches this link exactly; {preset.id}, for {' and '.join(differs)}, is computed for this link"

@@ -6,12 +6,13 @@ processors, windows and loss, so its rate is an upper bound for any run. A UDP d
 up to the MTU, and no acknowledgement.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal
 
 from ..engine.model.errors import PlanError
+from ..engine.model.serialization import OMITTED_AT_DEFAULT
 from .number_text import format_rate
 from .preset import Flow, Framing, LinkSpec, Tunnel
 
@@ -56,6 +57,7 @@ class Variant:
 
     `tunnel` adds a tunnel inside the link: its packets shrink by the tunnel's overhead, so that they still fit the
     link's MTU. `outer_ip` is the IP version under a tunnel. `tcp_option_bytes` counts options beyond timestamps.
+    With `is_bare` packets have no frame: the line rate is that of an interface without a link header (tun).
     """
 
     ip: Literal[4, 6] = 4
@@ -66,6 +68,7 @@ class Variant:
     outer_ip: Literal[4, 6] = 4
     line_rate_bit_s: int | None = None
     mtu_bytes: int | None = None
+    is_bare: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError if no packet can have these options."""
@@ -89,6 +92,7 @@ class Variant:
             or (self.outer_ip != 4 and link.tunnel)
             or self.line_rate_bit_s not in {None, link.line_rate_bit_s}
             or self.mtu_bytes not in {None, link.mtu_bytes}
+            or self.is_bare
         )
 
     def with_timestamps(self, on: bool) -> "Variant":
@@ -125,6 +129,7 @@ class Variant:
             f"outer IPv{self.outer_ip}" if self.outer_ip != 4 else "",
             f"line rate {format_rate(self.line_rate_bit_s)}" if self.line_rate_bit_s else "",
             f"MTU {self.mtu_bytes}" if self.mtu_bytes else "",
+            "no frames" if self.is_bare else "",
         ]
         return ", ".join(filter(None, words))
 
@@ -367,7 +372,9 @@ def _around(
     if tunnel:
         parts.extend(_tunnel_parts(tunnel, variant.outer_ip))
     inside = packet_bytes + sum(part.bytes for part in parts)
-    if framing == "ethernet":
+    if variant.is_bare:
+        pass
+    elif framing == "ethernet":
         parts.extend(_ethernet(inside, variant.vlan_tags))
     elif framing == "fddi":
         parts.extend(_FDDI)

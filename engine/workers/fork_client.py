@@ -8,6 +8,7 @@ may be needed: the server starts in the background. It ends with the last lease.
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
@@ -25,6 +26,7 @@ from ..host.process_identity import is_process_stopped
 from ..model.errors import WorkerError, explain_resource_error
 from .fork_server import REPLY_STRUCT, REQUEST_STRUCT, ForkReply, ForkRequest
 
+_PROGRAM_ERRORS: Final = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ENOTDIR}
 _END_DEADLINE_S: Final = 3.0  # the server waits a second for its workers
 _LOOK_S: Final = 1.0  # from one look at a server that does not answer to the next
 _READ_BYTES: Final = 4_096
@@ -169,7 +171,7 @@ class _ServerProcess:
         except OSError as error:
             if errors_fd >= 0:
                 os.close(errors_fd)
-            self._set_ended(f"no worker process could be started: {explain_resource_error(error)}")
+            self._set_ended(f"no worker process could be started: {_explain_start(error)}")
             return
         finally:
             self._server_sock.close()
@@ -245,6 +247,14 @@ class _ServerProcess:
                 process.fork_result.set_exception(_ServerEndedError(why))
             process.set_exit(why)
         self._workers.clear()
+
+
+def _explain_start(error: OSError | MemoryError) -> str:
+    """Return the reason of a failed start, with the program and a remedy if it is the program that fails."""
+    if getattr(error, "errno", None) not in _PROGRAM_ERRORS:
+        return explain_resource_error(error)
+    remedy = "put it back, make it executable, or start linkgauge with another Python"
+    return f"{sys.executable}: {explain_resource_error(error)}; {remedy}"
 
 
 def _read_last_line(fd: int) -> str:

@@ -204,3 +204,14 @@ def test_a_tunnel_has_the_preset_of_its_kind(catalog: Catalog) -> None:
     odd = select_preset(catalog, tunnel, replace(tunnel, mtu_bytes=1380), requested=Variant(line_rate_bit_s=GBIT_S))
     assert odd.preset.id == "1gbe-wireguard-1420"
     assert odd.variant.mtu_bytes == 1380
+
+
+@pytest.mark.parametrize(("kind", "frame_bytes"), [("tun", 0), ("ppp", 0), ("ipip", 0), ("tap", 38), ("veth", 38)])
+def test_an_interface_without_frames_has_none_in_its_expected_rate(
+    catalog: Catalog, kind: str, frame_bytes: int
+) -> None:
+    """Its line rate is that of IP packets: 1448 of 1500 bytes are payload."""
+    nic = replace(VETH, kind=kind)
+    picked = select_preset(catalog, nic, nic, requested=Variant(line_rate_bit_s=20_000_000))
+    assert _expected_bit_s(picked) == round(20_000_000 * 1_448 / (1_500 + frame_bytes))
+    assert ("no frames (local left)" in picked.reason) is not bool(frame_bytes)

@@ -12,6 +12,7 @@ from ...engine.model.errors import PlanError, UsageError
 from ...engine.model.plan import (
     DEFAULT_INTERVAL_NS,
     DEFAULT_LOSS_GOAL_PPM,
+    MIB,
     SECOND_NS,
     Mode,
     Plan,
@@ -19,6 +20,7 @@ from ...engine.model.plan import (
     SocketOptions,
 )
 from ...engine.model.workload import Workload, all_workloads
+from ..readings.setting_steps import check_options_used
 from ..session.setting_table import INTERVAL_REMEDY
 from ..words import parsing
 from .click_extension.option_fields import flag, group, is_typed, option, setting_option
@@ -168,7 +170,7 @@ class PlanOptions:
         "Measure latency before the stream and under its load.",
         brief="Measure latency before and under the load too.",
     )
-    block: str = option(TEST, "Size of one send call.", default="1M", metavar="SIZE")
+    block: str | None = option(TEST, "Size of one send call.", metavar="SIZE", shown="1M")
     congestion: str | None = congestion_option(TEST)
     connections: ConnectionOptions = group(ConnectionOptions)
 
@@ -185,7 +187,7 @@ class PlanOptions:
             else parsing.time_ns(self.warmup, "warm-up", _WARMUP_REMEDY),
             warmup_auto=warmup_auto,
             interval_ns=DEFAULT_INTERVAL_NS if self.interval_ns is None else self.interval_ns,
-            block_bytes=parsing.block_bytes(self.block),
+            block_bytes=MIB if self.block is None else parsing.block_bytes(self.block),
             mode=more.mode,
             socket=self._socket_options(),
             request_bytes=None if more.request is None else parsing.message_bytes(more.request, "request"),
@@ -202,6 +204,13 @@ class PlanOptions:
             loss_goal_ppm=self._loss_goal_ppm(),
         )
         _check_samples(plan)
+        check_options_used(plan)
+        if self.workload.is_datagram and self.block is not None:
+            raise PlanError(
+                "block size",
+                f"{self.block} with {self.workload}",
+                "give the size of each datagram: --datagram SIZE",
+            )
         return plan
 
     @property

@@ -6,6 +6,7 @@ from typing import Final
 
 from ...engine.iperf3.protocol.missing_features import most_sessions
 from ...engine.model.directions import Direction
+from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Plan, Settings
 from ...engine.model.workload import Workload, all_workloads
@@ -19,6 +20,7 @@ RATE_STEPS: Final = tuple(
     digit * 10**power for power in range(4, 12) for digit in (1, 2, 5) if digit * 10**power <= 10**11
 )
 DATAGRAM_STEPS: Final = (64, 512, 1_400)
+_WITHOUT_MODE: Final = (Workload.RR, Workload.CRR)  # their messages are copied, whatever the plan says
 _FIRST_GRANTED_BYTES: Final = 128 * KIB  # net.ipv4.tcp_rmem, the middle value
 
 
@@ -105,11 +107,13 @@ def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
     """Return a plan with another workload and its default sizes, without options that only the former one has."""
     settings, socket = plan.settings, plan.socket
     if workload.is_datagram:
-        settings, socket = replace(settings, window_bytes=None), replace(socket, congestion=None, mss_bytes=None)
+        settings = replace(settings, window_bytes=None)
+        socket = replace(socket, congestion=None, mss_bytes=None, nodelay=False)
     else:
         settings = Settings(settings.direction, settings.sessions, settings.window_bytes)
     has_rate_limit = workload.is_bulk and not workload.is_datagram
     has_mode = plan.mode is not None and plan.mode.is_for_datagrams is workload.is_datagram
+    has_mode = has_mode and workload not in _WITHOUT_MODE
     return replace(
         plan if workload is Workload.STREAM else without_path(plan),
         workload=workload,
@@ -125,6 +129,18 @@ def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
         bytes_limit=None if workload.is_datagram else plan.bytes_limit,
         client_port=None if workload.is_datagram or workload.opens_connections else plan.client_port,
     )
+
+
+def check_options_used(plan: Plan) -> None:
+    """Raise PlanError for an option that the workload of a plan would ignore.
+
+    A stored plan of an older version may have such options, so the plan itself allows them.
+    """
+    workload = plan.workload
+    if plan.mode is not None and workload in _WITHOUT_MODE:
+        raise PlanError("mode", f"{plan.mode} with {workload}", "its messages are always copied; leave it out")
+    if plan.socket.nodelay and workload.is_datagram:
+        raise PlanError("nodelay", f"with {workload}", "only TCP connections have it; leave it out")
 
 
 def load_plan(plan: Plan) -> Plan:

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 # A reading takes less than a millisecond. An unknown interface is better than a greeting that waits for a driver.
 DEADLINE_S: Final = 2.0
 
-_ARPHRD_LOOPBACK: Final = 772
+_ARPHRD_ETHER, _ARPHRD_LOOPBACK = 1, 772  # linux/if_arp.h
 _CLASS: Final = Path("/sys/class/net")
 # Drivers of these kinds report a constant as their rate (veth 10 Gb/s, tun 10 Mb/s): there is no line.
 _NOMINAL_SPEED_KINDS: Final = {"veth", "netkit", "tun", "tap", "dummy", "ifb"}
@@ -121,7 +121,7 @@ def _describe(netlink: socket.socket, link: Link) -> NicInfo:
     return NicInfo(
         name=link.name,
         sort=_nic_type(link, folder, device),
-        kind=link.kind or _driver(device),
+        kind=_kind(link, device),
         line_rate_bit_s=line.rate_bit_s,
         duplex=line.duplex,
         mtu_bytes=link.mtu_bytes,
@@ -138,7 +138,7 @@ def _find_line(netlink: socket.socket, sock: socket.socket, link: Link) -> Line:
     """
     line, folder = read_line(sock, link.name), _sysfs_folder(link)
     device = _device_folder(link, folder)
-    kind = link.kind or _driver(device)
+    kind = _kind(link, device)
     if _nic_type(link, folder, device) in {"loopback", "wireless"} or kind in _NOMINAL_SPEED_KINDS:
         return line._replace(rate_bit_s=None)
     below = _links_below(netlink, link) if kind in _STACKED_KINDS else []
@@ -184,6 +184,12 @@ def _nic_type(
     if folder is not None and any((folder / name).exists() for name in ("phy80211", "wireless")):
         return "wireless"
     return "virtual" if device is None else "device"
+
+
+def _kind(link: Link, device: Path | None) -> str | None:
+    """Return a virtual interface's kind or a device's driver. The kernel calls both kinds of tun.ko tun."""
+    is_tap = link.kind == "tun" and link.hardware_type == _ARPHRD_ETHER
+    return "tap" if is_tap else link.kind or _driver(device)
 
 
 def _driver(device: Path | None) -> str | None:

@@ -18,7 +18,10 @@ halves its window at each loss, at any time. With n lost packets in an interval,
 by 0.21 / sqrt(n) or more, in 21 runs without a queue over links of 0.4 to 4 % loss and up to 40 ms. Behind a token
 bucket it was 0.07 to 0.17 in 15 of 23 runs; a bucket of a few packets looks like chance. A large bucket lets TCP
 grow until much of a window is lost at once: TCP halves its window once for all of it, and is faster than its bound.
-Behind a policer sessions share its rate, so together they vary less than each by itself.
+Behind a policer sessions share its rate, so together they vary less than each by itself. A policer drops again
+and again. The short queue of a long path drops once, at the end of slow start, and TCP takes many round trips to
+reach the rate again: such losses in few samples, half of the time before the end, are not a policer's. If they
+come again, but seldom, or if the rate varies much, a policer is only a guess.
 
 BBR keeps its rate in spite of loss. If it loses packets below the expected rate and keeps no queue, something on
 the path drops the excess.
@@ -52,6 +55,8 @@ _MIN_LOST: Final = 30  # packets; the spread of fewer is chance
 _MIN_INTERVALS: Final = 8
 _BBR_HEEDS: Final = 0.15  # Linux's BBR keeps its rate up to a loss of about 20 %
 _ONCE: Final = 0.25  # of the samples: losses of a slow start
+_VARIES: Final = 0.35  # behind policers that lost often it was up to 0.22 in 18 of 20 runs
+_LONG_AGO: Final = 0.5  # of the samples: nothing was lost since
 _STORM: Final = 0.25
 _BY_SACK: Final = 0.3  # of the gap that losses explain
 _MIN_NEEDLESS: Final = 5  # segments
@@ -198,7 +203,7 @@ def _is_policed(view: FlowView) -> bool:
     """Return whether the rate is constant in spite of losses, and the path has no queue that explains it."""
     flow = view.flow
     lost, cwnd, spread = flow.retransmits or 0, flow.cwnd_bytes, flow.rate_spread
-    if not cwnd or spread is None or flow.intervals < _MIN_INTERVALS:
+    if not cwnd or spread is None or flow.intervals < _MIN_INTERVALS or _lost_once(view):
         return False
     # Rate x RTT leaves the losses out, and a policer loses much.
     in_flight = max(view.in_flight_bytes or 0.0, flow.unacked_bytes or 0)
@@ -210,6 +215,16 @@ def _is_policed(view: FlowView) -> bool:
         return dispersion >= _DISPERSED and _exceeds_bound(view, lost) and _has_short_queue(view)
     is_steady = spread <= _STEADY * sqrt(flow.intervals / max(1, lost))
     return _exceeds_bound(view, lost) or (lost >= _MIN_LOST and (is_steady or view.shares_limit or flow.is_bbr))
+
+
+def _loses_seldom(view: FlowView) -> bool:
+    """Return whether few samples have losses, as with one slow start, or with a short queue on a long path."""
+    return view.flow.lossy is not None and view.flow.lossy <= _ONCE
+
+
+def _lost_once(view: FlowView) -> bool:
+    """Return whether few samples have losses, and nothing was lost for long until the end."""
+    return _loses_seldom(view) and (view.flow.quiet or 0.0) >= _LONG_AGO
 
 
 def _exceeds_bound(view: FlowView, lost: int) -> bool:
@@ -239,14 +254,16 @@ def _policer(view: FlowView, share: float, loss_text: str) -> Finding:
             f"so much loss by chance {evidence.tense('leaves', 'would have left')} TCP about {format_rate(bound)}"
         )
     queue = "at most a short queue" if view.has_small_queue else "no queue"
+    is_guess = _loses_seldom(view) or (flow.rate_spread or 0.0) > _VARIES
+    other = "; a full queue of few packets would look the same" if is_guess else ""
     return Finding(
         "policer",
         share,
-        0.8,
+        0.5 if is_guess else 0.8,
         f"A policer on the path {evidence.tense('drops', 'dropped')} all packets above its rate.",
         f"it {evidence.tense('lets', 'let')} about {format_rate(flow.bit_s)} pass; {loss_text}; "
         f"{sign}, and {queue} {evidence.tense('builds', 'built up')}: "
-        f"round trip {format_time(flow.rtt_us or 0)}, at best {format_time(flow.min_rtt_us or 0)}",
+        f"round trip {format_time(flow.rtt_us or 0)}, at best {format_time(flow.min_rtt_us or 0)}{other}",
         remedies.shape_below(view.sender, flow, slower),
         trial=slower,
     )

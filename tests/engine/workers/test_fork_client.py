@@ -4,6 +4,7 @@ import asyncio
 import os
 import resource
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +225,7 @@ async def test_a_fork_server_that_cannot_run_says_why(monkeypatch: pytest.Monkey
     """No interpreter any more, as after an update: an error if a worker is needed, and nowhere else."""
     monkeypatch.setattr("sys.executable", "/no/such/python")
     async with asyncio.timeout(DEADLINE_S), ForkServerLease():
-        with pytest.raises(WorkerError, match=r"no worker process could be started: no such file"):
+        with pytest.raises(WorkerError, match=r"could be started: /no/such/python: no such file"):
             async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
                 pass
     monkeypatch.setattr("sys.executable", "/bin/false")
@@ -259,3 +260,18 @@ async def test_a_pipe_that_cannot_be_opened_is_an_error_and_no_wait(monkeypatch:
             async with ForkServerLease() as lease:
                 with pytest.raises(WorkerError, match=r"no worker process could be started: too many open files"):
                     await lease.start(0, 0)
+
+
+@pytest.mark.parametrize(("mode", "why"), [(0o600, "permission denied"), (None, "no such file or directory")])
+async def test_a_python_that_cannot_be_executed_is_named(
+    mode: int | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade may have moved it, and a disk be mounted without the right to execute."""
+    program = tmp_path / "python"
+    if mode is not None:
+        program.touch(mode)
+    monkeypatch.setattr(sys, "executable", str(program))
+    async with asyncio.timeout(DEADLINE_S), ForkServerLease():
+        with pytest.raises(WorkerError, match=f"{program}: {why}; put it back, make it executable"):
+            async with WorkerPool(End.NEAR, Plan(), ignore, ignore):
+                pass

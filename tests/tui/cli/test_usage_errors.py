@@ -182,6 +182,41 @@ def test_an_interval_that_leaves_a_sample_after_the_warm_up_is_accepted(options:
     assert plan.effective_warmup_ns < (plan.duration_ns or MAX_DURATION_NS)
 
 
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (
+            "run HOST --workload udp --block 8K",
+            "--block 8K with udp is invalid; give the size of each datagram",
+        ),
+        ("check HOST --workload udp --block 1M", "--block 1M with udp is invalid; give the size of each datagram"),
+        ("run HOST --workload udp --nodelay", "--nodelay with udp is invalid; only TCP connections have it"),
+        (
+            "run HOST --workload rr --mode sendfile",
+            "--mode sendfile with rr is invalid; its messages are",
+        ),
+        (
+            "run HOST --workload crr --mode copy",
+            "--mode copy with crr is invalid; its messages",
+        ),
+        (
+            "run HOST --workload udp --loss-goal 1%",
+            "--loss-goal is for the steps of check and for a search",
+        ),
+        (
+            "check HOST --workload udp --rate max --loss-goal 1%",
+            "--loss-goal is for the steps of check and for a",
+        ),
+    ],
+)
+def test_an_option_that_the_workload_would_ignore_is_refused(
+    capsys: pytest.CaptureFixture[str], command: str, text: str
+) -> None:
+    """The user would take the result for a measurement with it."""
+    assert run_command_line(command.split()) == 2
+    assert capsys.readouterr().err.startswith(f"linkgauge: {text}")
+
+
 def test_directions_that_agree_are_accepted() -> None:
     """-R and --direction in say the same."""
     assert DirectionOptions(direction=Direction.IN, reverse=True).find() is Direction.IN

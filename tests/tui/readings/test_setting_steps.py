@@ -12,6 +12,7 @@ from linkgauge.tui.readings.setting_steps import (
     DURATION_STEPS,
     SESSION_STEPS,
     WINDOW_STEPS,
+    check_options_used,
     load_plan,
     next_datagram,
     next_duration,
@@ -128,3 +129,13 @@ def test_a_limit_of_the_rate_and_the_cores_hold_for_the_test(world: Any) -> None
     made = load_plan(plan)
     assert (made.rate_bit_s, made.near_cores, made.socket.dscp) == (10_000_000, (0,), 46)
     assert made.settings == responsiveness_plan().settings
+
+
+@pytest.mark.parametrize("workload", all_workloads())
+@pytest.mark.parametrize("before", [Workload.STREAM, Workload.FETCH, Workload.UDP])
+def test_another_workload_leaves_no_option_that_it_would_ignore(workload: Workload, before: Workload) -> None:
+    """The app changes workloads; an option of the command line may have come with the first one."""
+    mode = Mode.QUALITY if before.is_datagram else Mode.DISCARD
+    settings = Settings(rate_bit_s=10**6) if before.is_datagram else Settings()
+    plan = Plan(settings, before, mode=mode, socket=SocketOptions(nodelay=not before.is_datagram))
+    check_options_used(plan_with_workload(plan, workload))

@@ -96,12 +96,25 @@ def check(options: CheckCommandOptions) -> int:
         raise UsageError("--max-jitter is for steps of a rate; give --workload udp, without --rate search or max")
     jitter_ns = None if max_jitter is None else parsing.jitter_ns(max_jitter)
     spec = options.run.to_spec(target)
-    return _test_steps(spec, jitter_ns) if has_steps else _test(spec, latency)
+    if has_steps:
+        return _test_steps(spec, jitter_ns)
+    _check_loss_goal(test)
+    return _test(spec, latency)
 
 
 def run(options: RunCommandOptions) -> int:
     """Run a test without an expected rate, or with a preset."""
-    return _test(options.run.to_spec(options.target.find("run")), options.run.latency)
+    spec = options.run.to_spec(options.target.find("run"))
+    _check_loss_goal(options.run.test)
+    return _test(spec, options.run.latency)
+
+
+def _check_loss_goal(test: TestOptions) -> None:
+    """Raise UsageError for a loss goal that a single test of datagrams without a search would ignore."""
+    if test.loss_goal is not None and test.workload.is_datagram and test.sending_rate() != "search":
+        raise UsageError(
+            "--loss-goal is for the steps of check and for a search; leave it out, or give --rate search"
+        )
 
 
 def _test(spec: "RunSpec", latency: LatencyOptions) -> int:

@@ -34,6 +34,7 @@ from ....presets.expectation import check_variant
 from ....presets.verdict import AcceptanceLimits
 from ....presets.wire import Variant
 from ....watch.watch_plan import Notify, NotifyFormat, Timing, WatchedPeer, WatchPlan
+from ...readings.setting_steps import check_options_used
 from ...words import parsing
 from ...words.redaction import REDACTION
 
@@ -404,6 +405,7 @@ def _plan(values: Mapping[str, Any]) -> Plan:
         rate_bit_s=None if workload.is_datagram else rate,
         bytes_limit=values.get("bytes"),
     )
+    check_options_used(plan)
     if values.get("path"):
         if workload is not Workload.STREAM:
             raise PlanError("path", f"with {workload}", "only a TCP stream loads the path; leave it out")

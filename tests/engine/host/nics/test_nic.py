@@ -124,6 +124,17 @@ def test_an_interface_on_a_virtual_one_has_no_line_rate_either(namespace: str, k
     assert (nic["name"], nic["kind"], nic["line_rate_bit_s"]) == ("top0", kind, None)
 
 
+@pytest.mark.parametrize("kind", ["tun", "tap"])
+def test_a_tun_device_without_frames_is_told_from_one_with_them(namespace: str, kind: str) -> None:
+    """The kernel gives both the same kind. Neither has a line."""
+    _ip("-n", namespace, "tuntap", "add", "dev", "left", "mode", kind)
+    _ip("-n", namespace, "address", "add", "10.77.0.1/24", "dev", "left")
+    _ip("-n", namespace, "link", "set", "left", "up")
+    nic = _read_in(namespace, "10.77.0.1", "10.77.0.2")
+    assert nic is not None
+    assert (nic["kind"], nic["line_rate_bit_s"]) == (kind, None)
+
+
 def test_an_offload_that_is_switched_off_is_read_as_off(namespace: str) -> None:
     """Switched by ioctl, for ethtool itself is on few machines."""
     add_pair(namespace)

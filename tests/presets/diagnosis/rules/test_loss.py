@@ -157,3 +157,34 @@ def test_losses_without_selective_acknowledgements_have_a_second_finding() -> No
     codes = [each.code for each in diagnose(run(500, retransmitted=0.02, retransmits=900, sack=False))]
     assert codes == ["loss", "sack-off"]
     assert "sack-off" not in [each.code for each in diagnose(run(500, sack=False, rtt_us=9_000))]
+
+
+# 50 Mb/s and 200 ms with a queue of 200 KB: one slow start lost 320 segments, and TCP has not grown back.
+ONE_SLOW_START = {
+    "mbit_s": 28.5,
+    "retransmitted": 0.0214,
+    "retransmits": 320,
+    "rtt_us": 200_624,
+    "min_rtt_us": 200_000,
+    "cwnd_bytes": 848_528,
+    "intervals": 24,
+    "rate_spread": 0.454,
+    "lossy": 0.08,
+    "quiet": 0.68,
+}
+
+
+def test_losses_of_one_slow_start_are_not_a_policers() -> None:
+    """A short queue of a long path drops much at once, and the rate is above the bound by chance."""
+    assert "policer" not in [each.code for each in findings(**ONE_SLOW_START)]
+
+
+def test_losses_that_come_again_but_seldom_are_only_guessed_to_be_a_policers() -> None:
+    """A full queue of few packets looks the same."""
+    (finding,) = findings(**{**ONE_SLOW_START, "quiet": 0.1})
+    assert (finding.code, finding.confidence) == ("policer", 0.5)
+    assert finding.evidence.endswith("a full queue of few packets would look the same")
+    (finding,) = findings(**{**ONE_SLOW_START, "lossy": 0.6, "quiet": 0.1})
+    assert (finding.code, finding.confidence) == ("policer", 0.5)
+    (finding,) = findings(**{**ONE_SLOW_START, "lossy": 0.6, "quiet": 0.1, "rate_spread": 0.2})
+    assert (finding.code, finding.confidence) == ("policer", 0.8)

@@ -103,6 +103,8 @@ def test_a_peer_has_the_link_options_of_the_command_line() -> None:
         (PEER + "workload = 'udp'", "peer[1].rate none is invalid; datagrams need a rate"),
         (PEER + "request = 5", "peer[1].request 5 is invalid; a stream has no request; give workload rr"),
         (PEER + "nodelay = 1", "peer[1].nodelay 1 is invalid; give true or false"),
+        (PEER + "workload = 'udp'\nrate = '1M'\nnodelay = true", "peer[1].nodelay with udp is invalid; only TCP"),
+        (PEER + "workload = 'rr'\nmode = 'sendfile'", "peer[1].mode sendfile with rr is invalid; its messages"),
         (PEER + "name = 'a b'", "peer[1].name 'a b' is invalid; give up to 64 letters"),
         (PEER + PEER, "office.toml: peers 'db-1' is invalid; give each peer a name of its own"),
         (PEER + "password = 'x'", "peer[1].password: keys and passwords do not belong into this file"),
