@@ -111,7 +111,7 @@ def of_another_user(folder: Path, tasks: int, *arguments: str) -> tuple[list[str
     ("tasks", "name"),
     [
         (2, "check"),
-        *(pytest.param(tasks, "check", marks=pytest.mark.every) for tasks in (1, 4, 6, 7, 9, 10)),
+        *(pytest.param(tasks, "check", marks=pytest.mark.every) for tasks in (1, 4, 6, 7, 9)),
         *(pytest.param(tasks, "mesh", marks=pytest.mark.every) for tasks in (1, 2, 4, 6, 9, 14, 18, 20)),
         *(pytest.param(tasks, "watch", marks=pytest.mark.every) for tasks in (1, 2, 3)),
         pytest.param(1, "ssh", marks=pytest.mark.every),
