@@ -21,7 +21,7 @@ pytestmark = [
 ]
 _WAIT_S = 40.0
 _STATE = "document.getElementById('state').textContent"
-_CODE = re.compile(r"\b(\d{3}) (\d{3})\b")
+_CODE = re.compile(r"\b(\d{5}) (\d{5})\b")
 
 
 async def on(screen: Terminal, method: Callable[..., Any], *words: Any) -> None:
@@ -70,7 +70,7 @@ async def test_a_phone_joins_by_its_code_and_obeys_the_cockpit(
     link, code = await asyncio.to_thread(invitation, screen)
     async with phone(tmp_path, link) as page:
         await until(page, "!document.getElementById('join').hidden")
-        wrong = f"{(int(code) + 1) % 10**6:06}"
+        wrong = f"{(int(code) + 1) % 10**10:010}"
         await page.evaluate(
             f"document.getElementById('code').value='{wrong}';document.querySelector('#join button').click()"
         )
