@@ -149,7 +149,7 @@ class Page:
 
 @asynccontextmanager
 async def open_page(
-    folder: Path, *, watches_network: bool = True, netns: Sequence[str] = ()
+    folder: Path, *, watches_network: bool = True, netns: Sequence[str] = (), options: Sequence[str] = ()
 ) -> AsyncGenerator[Page]:
     """Start a Chromium with a profile in a folder of the test; yield its page.
 
@@ -157,9 +157,10 @@ async def open_page(
         folder: The folder of the test.
         watches_network: Whether it reports requests and each message of a WebSocket, as text.
         netns: The words before the command, such as those of another network namespace.
+        options: More options of the browser.
     """
     browser = subprocess.Popen(  # noqa: ASYNC220 - a start takes milliseconds
-        [*netns, PROGRAM or "", *_OPTIONS, f"--user-data-dir={folder / 'profile'}", "about:blank"],
+        [*netns, PROGRAM or "", *_OPTIONS, *options, f"--user-data-dir={folder / 'profile'}", "about:blank"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -22,6 +22,7 @@ from ....engine.model.errors import AddressRefused, PeerUnreachable, RemoteProto
 from ....engine.model.host_info import BROWSER_SOFTWARE
 from ....engine.model.limits import Limits
 from ....engine.model.peer import Peer
+from ....engine.model.plan import SECOND_NS
 from ....engine.model.run_end import EndText, Reason
 from ...readings.waited_device import WaitedDevice
 from .browser_service import open_service
@@ -32,6 +33,8 @@ from .open_page import OpenPage, PageHost
 
 _MOST_PER_ADDRESS: Final = 8
 _MOST_REFUSED: Final = 8  # addresses that the user is told of
+_SPELL_NS: Final = 60 * SECOND_NS  # without a refused code, until the next one is told again
+_MANY_REFUSALS: Final = 30  # in one spell: no finger slips so often
 _log = logging.getLogger(__name__)
 
 
@@ -110,6 +113,8 @@ class WaitingRoom(PageHost):
         self._limits = limits or Limits()
         self._refused: set[str] = set()
         self._codes = codes or JoinCodes()
+        self._last_refusal_ns: int | None = None
+        self._refusals = 0
         self._joined: JoinedPage | None = None
         self._news: asyncio.Queue[WaitedDevice] = asyncio.Queue()
         self._tell("")
@@ -142,21 +147,26 @@ class WaitingRoom(PageHost):
         before = self._joined
         if before is not None and before is not page and before.run is not None:
             raise RequestDeclined("a test with another device is running; join when it has ended")
-        self._codes.check_budget(page.address, now_ns)
-        code_before = self._codes.code
         try:
             issued = self._codes.join(code, page.address, now_ns)
         except RequestDeclined as error:
-            if code_before != self._codes.code:
-                self._tell(f"{page.address} gave wrong codes: there is a new code", is_problem=True)
-            else:
-                self._tell(f"{page.address} was refused: {error}", is_problem=True)
+            self._note_refusal(page.address, error, now_ns)
             raise
         self._joined = page
         if before is not None and before is not page:
             await before.send("unjoined", text="Another device takes part now.")
         self._tell(f"{self._name or 'A browser'} on {page.address} has joined")
         return issued
+
+    def _note_refusal(self, address: str, error: RequestDeclined, now_ns: int) -> None:
+        """Tell the user of the first refused code of a spell, and once that there are many."""
+        last, self._last_refusal_ns = self._last_refusal_ns, now_ns
+        self._refusals = 1 if last is None or now_ns - last >= _SPELL_NS else self._refusals + 1
+        if self._refusals == 1:
+            self._tell(f"{address} was refused: {error}", is_problem=True)
+        elif self._refusals == _MANY_REFUSALS:
+            text = "Somebody tries many codes, the last one from"
+            self._tell(f"{text} {address}: --allow names the networks that may join", is_problem=True)
 
     def leave(self, page: JoinedPage) -> None:
         """Note that a page has gone."""

@@ -14,14 +14,14 @@ aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is no
 
 from linkgauge.engine.browser.page_far_end import open_page_run  # noqa: E402
 from linkgauge.engine.model.directions import Direction  # noqa: E402
-from linkgauge.engine.model.errors import PeerUnreachable, PlanError, TlsError  # noqa: E402
+from linkgauge.engine.model.errors import PeerUnreachable, PlanError, RequestDeclined, TlsError  # noqa: E402
 from linkgauge.engine.model.events import Changed, Ended, Sampled  # noqa: E402
 from linkgauge.engine.model.limits import Limits  # noqa: E402
 from linkgauge.engine.model.peer import AWAITED_BROWSER, Peer  # noqa: E402
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings  # noqa: E402
 from linkgauge.engine.model.run_end import Reason  # noqa: E402
 from linkgauge.tui.endpoint.browser.browser_setup import BrowserConfig, RoomConfig  # noqa: E402
-from linkgauge.tui.endpoint.browser.waiting_room import WaitingRoom, open_waiting_room  # noqa: E402
+from linkgauge.tui.endpoint.browser.waiting_room import JoinedPage, WaitingRoom, open_waiting_room  # noqa: E402
 from linkgauge.tui.readings.waited_device import WaitedDevice  # noqa: E402
 
 from ....engine.certificates import CertificateFiles  # noqa: E402
@@ -96,16 +96,21 @@ async def test_a_code_that_was_used_is_refused_and_a_new_one_takes_the_place() -
         assert "Another device" in (await first.read_until("unjoined"))["text"]
 
 
-async def test_many_wrong_codes_are_refused_and_change_the_code() -> None:
-    """The user is told of each, up to the budget."""
-    async with waiting() as (room, invitation):
-        async with open_page(invitation.link) as page:
-            for _ in range(5):
-                assert "not the code" in (await join(page, "x"))["text"]
-            assert "Too many" in (await join(page, invitation.code))["text"]
-        news = [await room.next() for _ in range(5)]
-        assert "there is a new code" in news[-1].news
-        assert news[-1].code != invitation.code
+async def test_many_wrong_codes_are_told_once_and_keep_no_other_device_out() -> None:
+    """Not even those of many addresses. The first one is told, and later that there are many."""
+    async with waiting() as (room, invitation), open_page(invitation.link) as page:
+        stranger = next(iter(room.room.pages.values()))
+        assert isinstance(stranger, JoinedPage)
+        for number in range(60):
+            stranger.address = f"10.0.{number // 6}.1"
+            with pytest.raises(RequestDeclined, match="not the code" if number % 6 < 5 else "too many"):
+                await room.room.join(stranger, "x", number)
+        stranger.address = "127.0.0.1"
+        assert (await join(page, invitation.code))["type"] == "joined"
+        told = [await room.next() for _ in range(3)]
+        assert "was refused" in told[0].news
+        assert "tries many codes" in told[1].news
+        assert "has joined" in told[2].news
 
 
 @pytest.mark.parametrize(

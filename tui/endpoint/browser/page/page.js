@@ -98,6 +98,7 @@ function prepare(duration) {
   seconds = duration;
   $("result").hidden = true;
   for (const way of ["down", "up", "latency"]) put(way, null);
+  for (const bar of document.querySelectorAll(".bar i")) bar.style.width = "0";
   showExpected();
   $("start").hidden = false;
   $("start").textContent = "Stop";
@@ -200,7 +201,7 @@ function showResult(result) {
     node("dt", "link"), node("dd", result.preset || "none"), node("dt", "saved"), node("dd", "run " + result.run_id));
   $("why").replaceChildren(...result.why.map(finding => {
     const item = document.createElement("li");
-    item.append(node("b", (finding.share ? finding.share + " " : "") + finding.text), node("span", finding.evidence));
+    item.append(node("b", (finding.share ? finding.share + ": " : "") + finding.text), node("span", finding.evidence));
     if (finding.remedy) item.append(node("span", "Try: " + finding.remedy));
     return item;
   }));
@@ -223,5 +224,6 @@ $("form").addEventListener("submit", event => {
 });
 document.addEventListener("visibilitychange", () => { if (document.hidden && running) send({type: "hidden"}); });
 addEventListener("resize", draw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 connect();
 draw();
