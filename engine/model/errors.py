@@ -59,6 +59,7 @@ from typing import Any, ClassVar, Final
 
 _NAME: Final = "linkgauge"
 _USAGE_STATUS: Final = 2
+_MOST_SHOWN: Final = 64  # characters of a wrong id
 _REMEDIES: Final = {
     errno.EMFILE: "raise ulimit -n",
     errno.ENOMEM: "raise ulimit -d and -v",
@@ -231,7 +232,7 @@ class UnknownPreset(LinkgaugeError):
     def __init__(self, preset_id: str, known: Sequence[str], matches: Sequence[str] = ()) -> None:
         nearest = matches or difflib.get_close_matches(preset_id.lower(), known, n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(nearest)}?" if nearest else "see linkgauge presets list"
-        super().__init__(f"preset {preset_id!r} is not known; {hint}")
+        super().__init__(f"preset {preset_id[:_MOST_SHOWN]!r} is not known; {hint}")
         self.nearest = tuple(nearest)
 
 

@@ -88,8 +88,8 @@ _CARRIED: Final = (
     *("latency_p50_us", "latency_p99_us", "retransmits", "rtt_us", "cwnd_bytes"),
 )
 _MAX_HEADER_BYTES: Final = 4_096
-# The beginning of a formula (OWASP, "CSV Injection"). A spreadsheet may take the full-width signs for the others and
-# drop spaces and quotes before them. It splits cells at the semicolon if the decimal sign of its language is a comma.
+# The beginning of a formula (OWASP, "CSV Injection"). A spreadsheet may take the full-width signs for the others,
+# and drop spaces and quotes before them. Where the decimal sign is a comma, it splits cells at the semicolon.
 _FORMULA: Final = re.compile(r"(^|;)(?=[\s\"]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 Cell = str | int | float | Decimal | None
