@@ -85,6 +85,9 @@ def explain_os_error(error: OSError, name: str = "") -> str:
     asyncio and the resolver write their own texts, with addresses as Python values. An error of asyncio has no text
     if a client closes its connection during the TLS handshake.
     """
+    if (tls := getattr(error, "library", None)) is not None:  # an ssl.SSLError; its number is OpenSSL's
+        why = str(getattr(error, "reason", None) or tls)
+        return f"TLS failed ({why.lower().replace('_', ' ')})"
     if error.errno is not None and error.errno in errno.errorcode:
         text = os.strerror(error.errno)
         return text[:1].lower() + text[1:]
