@@ -15,6 +15,10 @@ A policer loses datagrams as soon as the bucket is empty: those before the first
 In front of a shaper they wait, so that many datagrams from the knee on arrive, at CIR and later and later, before
 the first one is lost. A line behind a long queue does so as well, and has no bucket to speak of: its arrivals are
 on the line from the first one on.
+
+A path may have both: datagrams wait for a line, and a bucket behind it drops some. So if those right behind a lost
+one come more slowly than those that waited, they alone tell the slope, and the bucket is a policer unless those
+before the loss came as slowly.
 """
 
 from bisect import bisect_left
@@ -27,6 +31,7 @@ from typing import Final
 SECOND_NS: Final = 1_000_000_000
 _MIN_ARRIVALS: Final = 12  # on the line: fewer give no slope
 _FEW_ARRIVALS: Final = 4  # of a part of a burst: they have a slope as well
+_TIGHTER: Final = 0.9  # times the rate of what waits: what drops is another limit then
 _LATER: Final = 0.4  # of the arrivals' time, in which the line is looked for first
 _FITS: Final = 3  # each with the arrivals that are on the last line
 _KNEE_FRAMES: Final = 1.0  # below the line
@@ -43,6 +48,7 @@ _STEADY_BUCKET_FRAMES: Final = 4.0
 _STEADY_SHARE: Final = 0.6
 _STEADY_ARRIVALS: Final = 400
 _SLOWER: Final = 0.9
+_FASTER: Final = 1.1  # than CIR
 _LAST_ARRIVALS: Final = 8  # before the first loss, or at the end
 _LATE_NS: Final = 100_000  # of an arrival, or of a sender that was held up: no wait in a queue
 _DRIFT_NS: Final = 20_000  # of both ends' clocks, in a burst
@@ -162,11 +168,16 @@ class _Track:
     def fit(self) -> _Line | None:
         """Return the line of the arrivals from an empty bucket; None if there are too few."""
         slope = self._first_slope(self._from_empty_bucket(0.0))
+        behind = self._behind_lost()
+        tighter = self._first_slope(behind)
+        is_tighter = slope is not None and tighter is not None and tighter < _TIGHTER * slope
+        slope = tighter if is_tighter else slope
         parts: list[_Part] = []
         for _ in range(_FITS):
             if slope is None:
                 return None
-            parts = self._parts(slope, self._from_empty_bucket(self._frame / slope))
+            empty = self._from_empty_bucket(self._frame / slope)
+            parts = self._parts(slope, empty, behind if is_tighter else empty)
             slope = self._common_slope(parts)
         return None if slope is None else self._line(slope, parts)
 
@@ -182,7 +193,7 @@ class _Track:
         for _ in range(_FITS):
             if slope is None:
                 return None
-            parts = self._parts(slope, every)
+            parts = self._parts(slope, every, every)
             slope = self._common_slope(parts)
         pace = self._burst.pace_bit_s
         if slope is None or (pace and slope * 8 * SECOND_NS > _SLOWER * pace):
@@ -245,6 +256,10 @@ class _Track:
             n for n, place in enumerate(self.places) if late_ns[n] > wait_ns or (place > 0 and not came[place - 1])
         ]
 
+    def _behind_lost(self) -> list[int]:
+        """Return the arrivals right behind a lost one: they tell the limit that drops, also behind a slow line."""
+        return [n for n, place in enumerate(self.places) if place > 0 and not self._came[place - 1]]
+
     def _first_slope(self, empty: list[int]) -> float | None:
         """Return the usual slope between arrivals that are some apart, each pair with the weight of its time.
 
@@ -275,15 +290,18 @@ class _Track:
                 starts.append(n)
         return starts
 
-    def _parts(self, slope: float, empty: list[int]) -> list[_Part]:
-        """Return the parts of the burst that begin with a full bucket, with their arrivals on the line."""
+    def _parts(self, slope: float, empty: list[int], sure: list[int]) -> list[_Part]:
+        """Return the parts of the burst that begin with a full bucket, with their arrivals on the line.
+
+        `empty` may be on it; those of them that are in `sure` tell its height.
+        """
         starts = self._full_again(slope)
         parts: list[_Part] = []
         for start, end in zip(starts, [*starts[1:], len(self.places)], strict=True):
-            chosen = empty[bisect_left(empty, start) : bisect_left(empty, end)]
+            chosen, telling = (each[bisect_left(each, start) : bisect_left(each, end)] for each in (empty, sure))
             offsets = self._offsets(slope, chosen, start)
             later_ns = self.arrived[start] + _LATER * (self.arrived[end - 1] - self.arrived[start])
-            later = [off for n, off in zip(chosen, offsets, strict=True) if self.arrived[n] >= later_ns]
+            later = self._offsets(slope, [n for n in telling if self.arrived[n] >= later_ns], start)
             if not later:
                 parts.append(_Part(start, end, [], 0.0))
                 continue
@@ -324,8 +342,10 @@ class _Track:
         peak_ns = max(rise_ns, self._usual_late_ns(knee, len(places)))
         offered = max(_rate(self._sent, knee, self._frame), _rate(self._sent, len(places) - 1, self._frame))
         cir_bit_s = line.slope * 8 * SECOND_NS
-        wait = _Wait(places[knee], self._frame, cir_bit_s, offered)
-        waits = is_steady or wait.is_in_queue(rise_ns, lost_from)
+        came = _rate(self.arrived, knee, self._frame)  # a line before the bucket may be slower than the sender
+        wait = _Wait(places[knee], self._frame, cir_bit_s, min(offered, came) if came > cir_bit_s else offered)
+        span_ns = self.arrived[max(knee, before_loss - 1)] - self.arrived[knee]
+        waits = is_steady or wait.is_in_queue(rise_ns, lost_from, span_ns)
         if not is_steady and not has_loss and rise_ns < max(_RISE_FRAMES * self._frame / line.slope, 3 * _LATE_NS):
             return self.unlimited()
         queue_ns = float(peak_ns) if waits else 0.0
@@ -388,8 +408,12 @@ class _Wait:
     cir_bit_s: float
     offered_bit_s: float
 
-    def is_in_queue(self, waited_ns: float, lost_from: int | None) -> bool:
-        """Return whether datagrams waited for tokens before the first one was lost for want of room."""
+    def is_in_queue(self, waited_ns: float, lost_from: int | None, span_ns: int) -> bool:
+        """Return whether datagrams waited for tokens before the first one was lost for want of room.
+
+        `span_ns` is the time from the first to the last of them. If they came faster than CIR, a line before the
+        bucket has delayed them.
+        """
         frame_ns = self.frame_bytes * 8 * SECOND_NS / self.cir_bit_s
         if waited_ns < max(_WAITED_FRAMES * frame_ns, _LATE_NS):
             return False
@@ -398,4 +422,5 @@ class _Wait:
         # The line is reached a frame early, and an arrival that is late makes it seem so, too.
         over = max(0.05, 1 - self.cir_bit_s / self.offered_bit_s) if self.offered_bit_s > self.cir_bit_s else 1.0
         early = _KNEE_FRAMES / over + _LATE_NS * self.cir_bit_s / (8 * SECOND_NS * self.frame_bytes)
-        return lost_from - self.knee_place > _SPARE_FRAMES + early
+        waiting = lost_from - self.knee_place - _SPARE_FRAMES
+        return waiting > early and span_ns * _FASTER >= waiting * frame_ns

@@ -74,6 +74,21 @@ def test_a_policer_behind_a_line_with_a_queue_is_a_policer() -> None:
     assert reading.queue_bytes == 0
 
 
+@pytest.mark.parametrize(
+    ("cir_mbit_s", "cbs_kb", "queue_kb", "line_mbit_s"),
+    [(50, 2_000, 0, 900), (50, 2_000, 0, 100), (500, 2_000, 0, 700), (200, 500, 0, 300), (50, 2_000, 312, 100)],
+)
+def test_the_tighter_of_two_limits_is_found_if_most_datagrams_waited_for_the_other(
+    cir_mbit_s: int, cbs_kb: int, queue_kb: int, line_mbit_s: int
+) -> None:
+    """The burst is as long as the search sends it for the line, before it knows of a bucket behind it."""
+    cir, cbs, line = cir_mbit_s * 1e6, cbs_kb * 1e3, line_mbit_s * 1e6
+    times = sending_times(200, min(8_000, round(0.4 * 2 * line / 8 / FRAME_BYTES)), 3e9, 2 * line)
+    reading = read(pass_bucket(times, cir, cbs, queue_kb * 1e3, line_bit_s=line, jitter_ns=20_000))
+    assert_close(reading, cir, cbs)
+    assert reading.waits is (queue_kb > 0)
+
+
 @pytest.mark.parametrize("queue_kb", [0, 60])
 def test_a_sender_that_is_held_up_changes_little(queue_kb: int) -> None:
     """Also if the bucket is full again meanwhile, and a second time."""
