@@ -203,8 +203,8 @@ class BurstSearch:
             return
         if grown or len(unlimited) == len(self.readings):  # a longer pause may show more
             self.readings = [*unlimited, reading]
-            self.pause_s = max(self._tried_s, self._refill_s)
             self._adopt(reading, _PAUSE_STEP)
+            self.pause_s = max(self._tried_s, self._refill_s)
             self._tried_s = min(_MOST_PAUSE_S, _PAUSE_STEP * self.pause_s)
             if self.pause_s >= _MOST_PAUSE_S:
                 self._phase = _Phase.REPEAT
