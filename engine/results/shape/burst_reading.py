@@ -31,6 +31,7 @@ from typing import Final
 SECOND_NS: Final = 1_000_000_000
 _MIN_ARRIVALS: Final = 12  # on the line: fewer give no slope
 _FEW_ARRIVALS: Final = 4  # of a part of a burst: they have a slope as well
+_DENSE: Final = 0.25  # of the arrivals are behind a lost one if a limit drops
 _TIGHTER: Final = 0.9  # times the rate of what waits: what drops is another limit then
 _LATER: Final = 0.4  # of the arrivals' time, in which the line is looked for first
 _FITS: Final = 3  # each with the arrivals that are on the last line
@@ -257,8 +258,13 @@ class _Track:
         ]
 
     def _behind_lost(self) -> list[int]:
-        """Return the arrivals right behind a lost one: they tell the limit that drops, also behind a slow line."""
-        return [n for n, place in enumerate(self.places) if place > 0 and not self._came[place - 1]]
+        """Return the arrivals right behind a lost one: they tell the limit that drops, also behind a slow line.
+
+        None if losses by chance would leave as many other arrivals between them.
+        """
+        behind = [n for n, place in enumerate(self.places) if place > 0 and not self._came[place - 1]]
+        later = behind[len(behind) // 2 :]
+        return behind if later and len(later) >= _DENSE * (len(self.places) - later[0]) else []
 
     def _first_slope(self, empty: list[int]) -> float | None:
         """Return the usual slope between arrivals that are some apart, each pair with the weight of its time.
@@ -342,10 +348,9 @@ class _Track:
         peak_ns = max(rise_ns, self._usual_late_ns(knee, len(places)))
         offered = max(_rate(self._sent, knee, self._frame), _rate(self._sent, len(places) - 1, self._frame))
         cir_bit_s = line.slope * 8 * SECOND_NS
-        came = _rate(self.arrived, knee, self._frame)  # a line before the bucket may be slower than the sender
-        wait = _Wait(places[knee], self._frame, cir_bit_s, min(offered, came) if came > cir_bit_s else offered)
-        span_ns = self.arrived[max(knee, before_loss - 1)] - self.arrived[knee]
-        waits = is_steady or wait.is_in_queue(rise_ns, lost_from, span_ns)
+        wait = _Wait(places[knee], self._frame, cir_bit_s, offered)
+        came = self._rate_between(knee, before_loss - 1)
+        waits = is_steady or (wait.is_in_queue(rise_ns, lost_from) and came <= _FASTER * cir_bit_s)
         if not is_steady and not has_loss and rise_ns < max(_RISE_FRAMES * self._frame / line.slope, 3 * _LATE_NS):
             return self.unlimited()
         queue_ns = float(peak_ns) if waits else 0.0
@@ -359,6 +364,15 @@ class _Track:
             queue_ns=queue_ns,
             offered_bit_s=offered,
         )
+
+    def _rate_between(self, first: int, last: int) -> float:
+        """Return the rate from one arrival to another, but for some frames that may have come early, in bit/s.
+
+        If datagrams that have waited came faster than CIR, a line before the bucket has delayed them.
+        """
+        span_ns = self.arrived[last] - self.arrived[first] if last > first else 0
+        frames = last - first - _SPARE_FRAMES
+        return frames * self._frame * 8 * SECOND_NS / span_ns if span_ns > 0 else 0.0
 
     def _usual_late_ns(self, knee: int, end: int) -> float:
         """Return the usual delay of the last arrivals before `end`, those from the knee on at most."""
@@ -408,12 +422,8 @@ class _Wait:
     cir_bit_s: float
     offered_bit_s: float
 
-    def is_in_queue(self, waited_ns: float, lost_from: int | None, span_ns: int) -> bool:
-        """Return whether datagrams waited for tokens before the first one was lost for want of room.
-
-        `span_ns` is the time from the first to the last of them. If they came faster than CIR, a line before the
-        bucket has delayed them.
-        """
+    def is_in_queue(self, waited_ns: float, lost_from: int | None) -> bool:
+        """Return whether datagrams waited for tokens before the first one was lost for want of room."""
         frame_ns = self.frame_bytes * 8 * SECOND_NS / self.cir_bit_s
         if waited_ns < max(_WAITED_FRAMES * frame_ns, _LATE_NS):
             return False
@@ -422,5 +432,4 @@ class _Wait:
         # The line is reached a frame early, and an arrival that is late makes it seem so, too.
         over = max(0.05, 1 - self.cir_bit_s / self.offered_bit_s) if self.offered_bit_s > self.cir_bit_s else 1.0
         early = _KNEE_FRAMES / over + _LATE_NS * self.cir_bit_s / (8 * SECOND_NS * self.frame_bytes)
-        waiting = lost_from - self.knee_place - _SPARE_FRAMES
-        return waiting > early and span_ns * _FASTER >= waiting * frame_ns
+        return lost_from - self.knee_place > _SPARE_FRAMES + early

@@ -111,6 +111,16 @@ def test_a_long_queue_before_a_slow_line_has_no_bucket_and_is_not_a_policer() ->
         assert reading.has_loss is (queue < 1e9)
 
 
+@pytest.mark.parametrize("queue_kb", [100, 1_000])
+def test_a_line_that_also_loses_by_chance_is_not_a_policer(queue_kb: int) -> None:
+    """Its datagrams come at one rate before the first loss and after it."""
+    times = sending_times(700, 3_000, 4e9, 80e6)
+    reading = read(pass_bucket(times, 40e6, FRAME_BYTES, queue_kb * 1e3, jitter_ns=20_000, loss=0.1, seed=3))
+    assert reading.waits
+    assert reading.cir_bit_s == pytest.approx(36e6, rel=0.02)  # what comes of it
+    assert reading.cbs_bytes <= 3 * FRAME_BYTES
+
+
 def test_a_burst_that_comes_as_it_was_sent_has_no_limit() -> None:
     """Nor has one of which a line loses a few by chance."""
     times = sending_times(2_000, 0, LINE, LINE)
