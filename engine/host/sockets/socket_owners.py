@@ -34,7 +34,7 @@ class SocketOwners:
     """Finds processes by the inodes of their sockets.
 
     `has_hidden` tells whether the last scan met processes whose descriptors this user may not see. `folder` is
-    if proc is mounted.
+    where proc is mounted.
     """
 
     def __init__(self, folder: Path = _PROC) -> None:
