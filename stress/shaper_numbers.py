@@ -12,7 +12,7 @@ Each case is two or three network namespaces with a token bucket between them, i
     relay    a policer of our own: `wire_relay` carries the frames between two devices of a third namespace, up to
              32 together, so that above 50 Mb/s it has no bucket of that size
     htb      tc-htb(8) with rate, ceil, burst and cburst
-    both     a bridge of a third namespace with a slow line, of 2 to 8 times the rate, and behind it a policer
+    both     a bridge of a third namespace with a slow line, of 1.5 to 8 times the rate, and behind it a policer
 
 A case is right if the kind is, CIR is within 2 %, and CBS within 15 % or a frame; of a fifo the kind alone. A test
 is void if the hypervisor took more than 5 % of the machine's time. nftables counts IP packets, the others Ethernet
@@ -67,7 +67,7 @@ _RELAY_BIT_S: Final = 2_000_000_000
 _RELAY_MBIT_S: Final = 50
 _RELAY_BATCH_BYTES: Final = 32 * 1_514  # which it reads together and sends on together
 _MOST_BURST_BYTES: Final = 16 << 20  # that a burst shows
-_LINE_TIMES: Final = (2.0, 3.0, 8.0)  # the policer's rate, in the order of the cases of `both`
+_LINE_TIMES: Final = (1.5, 2.0, 3.0, 8.0)  # the policer's rate, in the order of the cases of `both`
 _LINE_BYTES: Final = 5_000
 _LINE_MS: Final = 1_000
 _R2Q: Final = 1_000  # the quantum of htb's class, which is alone: no warning

@@ -35,6 +35,8 @@ _GROWS: Final = 1.05
 _GROWS_FRAMES: Final = 1.5
 _HEAD_OVER: Final = 1.3
 _SPARE_DATAGRAMS: Final = 32
+_TIGHTER: Final = 0.9  # times the rate that is known: another limit, which the first bursts did not reach
+_FASTER: Final = 1.1
 # A bucket that is so short must not fill while the sender sleeps between two datagrams.
 _SHORT_BUCKET_S: Final = 0.0015
 _LOST: Final = 0.02
@@ -81,7 +83,7 @@ class BurstSearch:
         self._cir_bit_s = 0.0
         self._cbs_bytes = 0.0
         self._tried_s = self.pause_s = _PAUSE_S
-        self.is_settled = False
+        self._is_behind_line = self.is_settled = False
         self.readings: list[BurstReading] = []
 
     def next_step(self) -> Step | None:
@@ -192,11 +194,20 @@ class BurstSearch:
         """The pause in which the bucket fills, with a margin."""
         return min(_MOST_PAUSE_S, _REFILLED * 8 * self._cbs_bytes / self._cir_bit_s) if self._cir_bit_s else 0.0
 
+    def _is_line(self, reading: BurstReading) -> bool:
+        """Whether a burst shows the line alone, behind which a bucket is known: it did not become empty."""
+        return self._is_behind_line and (reading.cir_bit_s or 0.0) > _FASTER * self._cir_bit_s
+
     def _note_main(self, reading: BurstReading) -> None:
-        if reading.cir_bit_s is None:
+        unlimited = [each for each in self.readings if each.cir_bit_s is None]
+        if reading.cir_bit_s is None or (self._is_line(reading) and self._head_bytes < _MOST_HEAD_BYTES):
             self._head_bytes = min(_MOST_HEAD_BYTES, 2 * self._head_bytes)  # the bucket holds more than was sent
             return
-        unlimited = [each for each in self.readings if each.cir_bit_s is None]
+        if reading.cir_bit_s < _TIGHTER * self._cir_bit_s and reading.has_loss and not reading.waits:
+            self._is_behind_line = True  # burst by burst, the bucket behind it has become empty
+            self.is_settled, self.readings = False, unlimited
+            self._begin_pauses(reading)
+            return
         grown = reading.cbs_bytes > _GROWS * self._cbs_bytes + _GROWS_FRAMES * self._frame_bytes
         if self._phase is _Phase.REPEAT:
             self.readings.append(reading)

@@ -64,7 +64,7 @@ def test_a_search_ends_with_the_bucket_s_own_numbers(cir_mbit_s: int, cbs_kb: in
     assert abs(shape.cbs.median - bucket.cbs_bytes) <= max(0.05 * bucket.cbs_bytes, FRAME_BYTES)
 
 
-@pytest.mark.parametrize("line_mbit_s", [60, pytest.param(900, marks=pytest.mark.every)])
+@pytest.mark.parametrize("line_mbit_s", [30, 60, pytest.param(900, marks=pytest.mark.every)])
 def test_a_bucket_behind_a_slow_line_is_found_and_filled(line_mbit_s: int) -> None:
     """The first bursts show the line, which needs no pause; the bucket of 2 MB at 20 Mb/s needs 0.8 s."""
     bucket = Bucket(20e6, 2e6, line_bit_s=line_mbit_s * 1e6)
