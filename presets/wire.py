@@ -372,15 +372,18 @@ def _around(
     if tunnel:
         parts.extend(_tunnel_parts(tunnel, variant.outer_ip))
     inside = packet_bytes + sum(part.bytes for part in parts)
-    if variant.is_bare:
-        pass
-    elif framing == "ethernet":
-        parts.extend(_ethernet(inside, variant.vlan_tags))
-    elif framing == "fddi":
-        parts.extend(_FDDI)
-    else:
-        parts.extend(_atm(inside, emulated=framing == "atm-lane"))
+    parts.extend(_frame(framing, variant, inside))
     return tuple(part for part in parts if part.bytes)
+
+
+def _frame(framing: Framing, variant: Variant, inside: int) -> tuple[Overhead, ...]:
+    if variant.is_bare:
+        return ()
+    if framing == "ethernet":
+        return _ethernet(inside, variant.vlan_tags)
+    if framing == "fddi":
+        return _FDDI
+    return _atm(inside, emulated=framing == "atm-lane")
 
 
 def _tunnel_parts(tunnel: Tunnel, outer_ip: Literal[4, 6]) -> tuple[Overhead, ...]:

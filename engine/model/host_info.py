@@ -20,24 +20,21 @@ _READS_FLOODS: Final = " (floods)"
 _READS_PATHS: Final = " (paths)"
 _READS_FLOWS: Final = " (flows)"
 _READS_POLLS: Final = " (polls)"
-_READS_BEFORE_POLLS: Final = (
-    _READS_FLOWS + _READS_PATHS + _READS_FLOODS + _READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS
+_MARKS: Final = (
+    _READS_POLLS,
+    _READS_FLOWS,
+    _READS_PATHS,
+    _READS_FLOODS,
+    _READS_BUSY,
+    _READS_BUFFERS,
+    _READS_OTHERS,
+    _READS_WAITS,
 )
-READS: Final = _READS_POLLS + _READS_BEFORE_POLLS
+READS: Final = "".join(_MARKS)
 """The end of this version's software name: the keys that it decodes. To versions without them they are errors.
 
-Those that know the waits alone look for them at the very end.
+A new mark comes first: each version looks at the end, for the marks that it knows.
 """
-_MARKS: Final = (
-    _READS_WAITS,
-    _READS_OTHERS,
-    _READS_BUFFERS,
-    _READS_BUSY,
-    _READS_FLOODS,
-    _READS_PATHS,
-    _READS_FLOWS,
-    _READS_POLLS,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,45 +113,49 @@ class HostInfo:
         if max(map(len, (self.hostname, self.system, self.software, self.event_loop))) > _MAX_NAME:
             raise ValueError(f"a host's name or system of more than {_MAX_NAME} characters")
 
+    def _reads(self, mark: str) -> bool:
+        """Whether this end has a mark, and so all older ones."""
+        return self.software.endswith(READS[READS.index(mark) :])
+
     @property
     def reads_waits(self) -> bool:
         """Whether this end decodes `Sample.waits`."""
-        return self.software.endswith(_READS_WAITS)
+        return self._reads(_READS_WAITS)
 
     @property
     def reads_others(self) -> bool:
         """Whether this end decodes `Sample.others`, and the plan of a run that asks for a turn."""
-        return self.software.endswith(_READS_OTHERS + _READS_WAITS)
+        return self._reads(_READS_OTHERS)
 
     @property
     def reads_buffers(self) -> bool:
         """Whether this end decodes the fill of a session's buffers, in any test."""
-        return self.software.endswith(_READS_BUFFERS + _READS_OTHERS + _READS_WAITS)
+        return self._reads(_READS_BUFFERS)
 
     @property
     def reads_busy(self) -> bool:
         """Whether this end decodes a refusal that says when the endpoint is free."""
-        return self.software.endswith(_READS_BUSY + _READS_BUFFERS + _READS_OTHERS + _READS_WAITS)
+        return self._reads(_READS_BUSY)
 
     @property
     def reads_floods(self) -> bool:
         """Whether this end decodes `Settings.floods`, and its senders without a rate follow their receivers."""
-        return self.software.endswith(_READS_BEFORE_POLLS.removeprefix(_READS_FLOWS + _READS_PATHS))
+        return self._reads(_READS_FLOODS)
 
     @property
     def reads_paths(self) -> bool:
         """Whether this end knows `Plan.path`, and traces the path to the other end on request."""
-        return self.software.endswith(_READS_BEFORE_POLLS.removeprefix(_READS_FLOWS))
+        return self._reads(_READS_PATHS)
 
     @property
     def reads_flows(self) -> bool:
         """Whether this end serves a test of many flows."""
-        return self.software.endswith(_READS_BEFORE_POLLS)
+        return self._reads(_READS_FLOWS)
 
     @property
     def reads_polls(self) -> bool:
         """Whether this end knows `Plan.busy_poll`."""
-        return self.software.endswith(READS)
+        return self._reads(_READS_POLLS)
 
     @property
     def is_iperf3(self) -> bool:
@@ -175,7 +176,7 @@ class HostInfo:
     def program(self) -> str:
         """The name and version of the software, for the user."""
         name = self.software
-        for mark in _MARKS:
+        for mark in reversed(_MARKS):
             name = name.removesuffix(mark)
         return name
 

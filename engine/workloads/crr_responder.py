@@ -24,10 +24,9 @@ from typing import Final
 from ..protocol.tokens import TICKET_BYTES, Tickets
 from . import sockets
 from .session import ReceivingSession, SessionContext, WorkerResources
-from .socket_io import JOIN_TIMEOUT_S, ReadyCallback, start_thread
+from .socket_io import JOIN_TIMEOUT_S, NO_WAIT, ReadyCallback, start_thread
 
-_NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
-_RESPONSE_FLAGS: Final = _NO_WAIT | getattr(socket, "MSG_MORE", 0)  # the last segment waits for the FIN
+_RESPONSE_FLAGS: Final = NO_WAIT | getattr(socket, "MSG_MORE", 0)  # the last segment waits for the FIN
 _STREAM: Final = socket.SOCK_STREAM
 _READ_BYTES: Final = 65_536
 _BACKLOG: Final = 128
@@ -202,7 +201,7 @@ class CrrResponder(ReceivingSession):
             fd, _address = accept_fd()
             sock = SocketType(family, _STREAM, 0, fd)
             try:
-                data = sock.recv(max_bytes, _NO_WAIT)
+                data = sock.recv(max_bytes, NO_WAIT)
             except (BlockingIOError, InterruptedError):
                 return _PendingConnection(self, sock)
             except OSError:
@@ -246,7 +245,7 @@ class _PendingConnection:
         self._received = 0
         self._unsent = responder.response_bytes - (sent or 0)
         self._is_watched = self._is_closed = False
-        if not _NO_WAIT:
+        if not NO_WAIT:
             sock.setblocking(False)
 
     def begin(self) -> None:
@@ -261,7 +260,7 @@ class _PendingConnection:
 
     def _read(self, _events: int) -> None:
         try:
-            data = self._sock.recv(_READ_BYTES, _NO_WAIT)
+            data = self._sock.recv(_READ_BYTES, NO_WAIT)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:

@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 ReadyCallback = Callable[[int], None]
 
+NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 # Event bit for `ReadyCallback`: the other end's FIN has arrived.
 PEER_CLOSED: Final = getattr(select, "EPOLLRDHUP", 0)
 _TURN_NS: Final = 2_000_000  # then the event loop serves its command channel and its timers
@@ -118,15 +119,14 @@ JOIN_TIMEOUT_S: Final = 1.0
 _POLL_NS: Final = 1_000_000  # over a longer round trip the time to wake up is a small part
 _SO_BUSY_POLL: Final = 46  # asm-generic/socket.h
 _BUSY_POLL_US: Final = 50
-_NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 
 
 def polling_receive(sock: socket.socket) -> Callable[[memoryview], int]:
     """Return a `recv_into` of a blocking socket that asks for up to 1 ms before it waits.
 
-    A core that sleeps takes time to wake up: between two cores of a virtual machine a transaction took 42 to 47 µs
-    with waiting ends, and 6 µs with polling ones. SO_BUSY_POLL (socket(7)) lets each question also look into the
-    queue of the interface. It needs CAP_NET_ADMIN unless net.core.busy_read allows it.
+    A core that sleeps takes time to wake up: between two cores of a virtual machine a transaction took 49 µs with
+    waiting ends, and 6.2 µs with polling ones (docs/measuring.md). SO_BUSY_POLL (socket(7)) lets each question also
+    look into the queue of the interface. It needs CAP_NET_ADMIN unless net.core.busy_read allows it.
     """
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, _SO_BUSY_POLL, _BUSY_POLL_US)
@@ -136,7 +136,7 @@ def polling_receive(sock: socket.socket) -> Callable[[memoryview], int]:
         until_ns = perf_counter_ns() + _POLL_NS
         while True:
             try:
-                return recv_into(buffer, 0, _NO_WAIT)
+                return recv_into(buffer, 0, NO_WAIT)
             except BlockingIOError:
                 if perf_counter_ns() > until_ns:
                     return recv_into(buffer)

@@ -18,7 +18,7 @@ from typing import Final
 
 from ..model.plan import SECOND_NS, Mode
 from .session import PIECE_BYTES, ReceivingSession, SendingSession, SessionContext, WorkerResources
-from .socket_io import SocketThread
+from .socket_io import NO_WAIT, SocketThread
 
 # A sender of small blocks wakes the receiver for each block. If a session is so fast that this many bytes take
 # but a fraction of a millisecond, poll for them saves wake-ups: at blocks of 128 KiB on loopback, threads at
@@ -28,7 +28,6 @@ from .socket_io import SocketThread
 _LOW_WATER_BYTES: Final = 512 * 1024
 _LOW_WATER_BYTES_S: Final = 2_500_000_000  # 20 Gb/s: 0.2 ms at most
 _TRIES: Final = 3  # of each memory
-_NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 
 
 class StreamSender(SendingSession):
@@ -285,7 +284,7 @@ class StreamReceiver(ReceivingSession):
 
     def _receive_once(self) -> None:
         try:
-            count = self._receive(_NO_WAIT)
+            count = self._receive(NO_WAIT)
         except OSError as error:
             self._handle_error(error)
             return

@@ -1,11 +1,13 @@
 """Hosts of a mesh as they are in a rack: namespaces on one bridge, and the commands that people start there."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
 from typing import Any, Final
@@ -140,6 +142,11 @@ class StreamedCommand:
     def line(self, deadline_s: float = DEADLINE_S) -> str | None:
         """Return the next line; None at the end."""
         return self._lines.get(timeout=deadline_s)
+
+    def items(self, deadline_s: float) -> Iterator[dict[str, Any]]:
+        """Yield the object of each line, until the end of the command."""
+        while (line := self.line(deadline_s)) is not None:
+            yield json.loads(line)
 
     def finish(self) -> tuple[int, str]:
         """Wait for the end; return the exit status and what was printed for people."""

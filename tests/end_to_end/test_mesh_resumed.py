@@ -1,6 +1,5 @@
 """A mesh over ssh that is resumed while a host is away: that one is named, and measured once it is back."""
 
-import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -30,8 +29,7 @@ def carry_out(made: SshHosts, *words: str, cells: int | None = None) -> tuple[in
     command = StreamedCommand(made.hosts, made.environment, *words)
     document: dict[str, Any] = {}
     measured = 0
-    while (line := command.line(DEADLINE_S)) is not None:
-        item = json.loads(line)
+    for item in command.items(DEADLINE_S):
         document = item.get("summary", document)
         measured += item["type"] == "mesh_cell"
         if item["type"] == "mesh_cell" and measured == cells:

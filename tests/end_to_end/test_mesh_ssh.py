@@ -99,8 +99,7 @@ def test_a_mesh_goes_on_where_its_scheduler_is_ended(ssh_hosts: MeasuringHosts, 
     command = ssh_hosts.measure("1")
     document: dict[str, Any] = {}
     rounds = 0
-    while (line := command.line(DEADLINE_S)) is not None:
-        item = json.loads(line)
+    for item in command.items(DEADLINE_S):
         document = item.get("summary", document)
         rounds += item["type"] == "mesh_round"
         if item["type"] == "mesh_round" and rounds == 2:
@@ -119,8 +118,7 @@ def test_a_scheduler_whose_host_loses_its_network_costs_that_hosts_cells_alone(s
     first = next(iter(ssh_hosts.servers))
     document: dict[str, Any] = {}
     is_cut = False
-    while (line := command.line(DEADLINE_S)) is not None:
-        item = json.loads(line)
+    for item in command.items(DEADLINE_S):
         document = item.get("summary", document)
         if item["type"] == "mesh_cell" and not is_cut:
             ssh_hosts.hosts.cut(first)

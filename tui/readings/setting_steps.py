@@ -112,8 +112,8 @@ def plan_with_workload(plan: Plan, workload: Workload) -> Plan:
     else:
         settings = Settings(settings.direction, settings.sessions, settings.window_bytes)
     has_rate_limit = workload.is_bulk and not workload.is_datagram
-    has_mode = plan.mode is not None and plan.mode.is_for_datagrams is workload.is_datagram
-    has_mode = has_mode and workload not in _WITHOUT_MODE
+    fits_payload = plan.mode is not None and plan.mode.is_for_datagrams is workload.is_datagram
+    has_mode = fits_payload and workload not in _WITHOUT_MODE
     return replace(
         plan if workload is Workload.STREAM else without_path(plan),
         workload=workload,

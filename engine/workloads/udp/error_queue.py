@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
+from ..socket_io import NO_WAIT
 from .receive_stamps import ReceiveStamps
-from .socket_options import NO_WAIT
 
 _ERROR_QUEUE: Final = getattr(socket, "MSG_ERRQUEUE", 0)
 _IP_RECVERR: Final = 11  # linux/in.h

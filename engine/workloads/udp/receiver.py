@@ -18,7 +18,7 @@ from ...protocol.payload_datagrams import (
     is_control_datagram,
 )
 from ..session import SessionContext, WorkerResources
-from ..socket_io import SocketThread
+from ..socket_io import NO_WAIT, SocketThread
 from . import socket_options
 from .delay_variation import DelayVariation, Jitter
 from .receive_stamps import ReceiveStamps
@@ -28,7 +28,6 @@ from .socket_options import (
     ANCILLARY_BYTES,
     IP_TOS,
     IPV6_TCLASS,
-    NO_WAIT,
     SO_TIMESTAMPNS,
     SOL_UDP,
     TELL_WHOLE_SIZE,

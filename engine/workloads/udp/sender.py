@@ -9,7 +9,7 @@ from ...model.errors import RemoteProtocolError
 from ...model.plan import SECOND_NS, Mode, Settings
 from ...protocol.payload_datagrams import Feedback, is_control_datagram
 from ..session import SessionContext, WorkerResources
-from ..socket_io import SocketThread
+from ..socket_io import NO_WAIT, SocketThread
 from ..sockets import NOT_SENT
 from . import socket_options
 from .capacity_search import CapacitySearch
@@ -18,7 +18,6 @@ from .delay_variation import DelayVariation
 from .group import DatagramGroup, StampedGroup, segments_in_group
 from .pacing import Pacer
 from .session import OF_EARLIER_DATAGRAMS, DatagramSession
-from .socket_options import NO_WAIT
 from .time_slice import set_short_slice
 
 _FEEDBACK_BYTES: Final = 2_048

@@ -27,7 +27,6 @@ _MEMORY_DROPS: Final = 8  # SK_MEMINFO_DROPS, linux/sock_diag.h
 _TIMEVAL: Final = struct.Struct("@ll")
 IP_TOS: Final = 1
 IPV6_TCLASS: Final = 67
-NO_WAIT: Final = getattr(socket, "MSG_DONTWAIT", 0)
 TELL_WHOLE_SIZE: Final = getattr(socket, "MSG_TRUNC", 0)  # recv(2): also of what a small buffer cuts off
 # linux/in.h and linux/in6.h; the socket module has no names for most of them.
 _IP_MTU_DISCOVER: Final = 10

@@ -57,8 +57,9 @@ async def test_ends_that_poll_answer_whole_requests_and_end_in_order(
     far_end: Peer, record: Recorder, sizes: tuple[int, int]
 ) -> None:
     """Also if a message arrives in parts; and the thread that polls ends with the run."""
-    sizes_ = {"request_bytes": sizes[0], "response_bytes": sizes[1], "busy_poll": True}
-    recorded = await record(plan_of(Workload.RR, **sizes_), far_end)
+    request_bytes, response_bytes = sizes
+    plan = plan_of(Workload.RR, request_bytes=request_bytes, response_bytes=response_bytes, busy_poll=True)
+    recorded = await record(plan, far_end)
     assert recorded.end.reason is Reason.COMPLETED
     total = replay(recorded.events).summary().measured.total
     assert total

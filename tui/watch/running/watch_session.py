@@ -378,8 +378,7 @@ class WatchSession:
         if self._stopping.is_set():
             check.stop()
         result = await check.carry_out()
-        # Without a thread to wait in, the log's own thread writes the entries nevertheless.
-        with contextlib.suppress(WorkerError):
+        with contextlib.suppress(WorkerError):  # without a thread to wait in, the log's own writes nevertheless
             await call_in_thread(self._context.log.flush, name="run log")
         for text in check.notices:
             await self._emit_once(text, watched.name)
