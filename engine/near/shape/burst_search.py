@@ -79,7 +79,7 @@ class BurstSearch:
         self._head_bytes = _FIRST_HEAD_BYTES
         self._line_bit_s = 0  # as fast as possible
         self._slower = self._attempts = 0
-        self._overload_bit_s = _FIRST_OVERLOAD_BIT_S
+        self._overload_bit_s, self._overload_s = _FIRST_OVERLOAD_BIT_S, _OVERLOAD_S
         self._cir_bit_s = 0.0
         self._cbs_bytes = 0.0
         self._tried_s = self.pause_s = _PAUSE_S
@@ -106,7 +106,7 @@ class BurstSearch:
             return most, 0
         bit_s = max(1_000, round(_OVERLOAD * self._cir_bit_s * share))
         line_s = _LINE_FRAMES * 8 * self._frame_bytes / self._cir_bit_s
-        seconds = min(_MOST_OVERLOAD_S, max(_OVERLOAD_S, line_s))
+        seconds = min(_MOST_OVERLOAD_S, max(self._overload_s, line_s))
         return min(most, round(seconds * bit_s / 8 / self._datagram_bytes)), bit_s
 
     def _step(self, pause_s: float, head: int, tail: int, tail_bit_s: int) -> Step:
@@ -200,10 +200,13 @@ class BurstSearch:
 
     def _note_main(self, reading: BurstReading) -> None:
         unlimited = [each for each in self.readings if each.cir_bit_s is None]
-        if reading.cir_bit_s is None or (self._is_line(reading) and self._head_bytes < _MOST_HEAD_BYTES):
+        if reading.cir_bit_s is None:
             self._head_bytes = min(_MOST_HEAD_BYTES, 2 * self._head_bytes)  # the bucket holds more than was sent
             return
-        if reading.cir_bit_s < _TIGHTER * self._cir_bit_s and reading.has_loss and not reading.waits:
+        if self._is_line(reading) and self._overload_s < _MOST_OVERLOAD_S:
+            self._overload_s *= 2
+            return
+        if reading.cir_bit_s < _TIGHTER * self._cir_bit_s and reading.has_loss:
             self._is_behind_line = True  # burst by burst, the bucket behind it has become empty
             self.is_settled, self.readings = False, unlimited
             self._begin_pauses(reading)

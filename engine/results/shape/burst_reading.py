@@ -348,7 +348,8 @@ class _Track:
         peak_ns = max(rise_ns, self._usual_late_ns(knee, len(places)))
         offered = max(_rate(self._sent, knee, self._frame), _rate(self._sent, len(places) - 1, self._frame))
         cir_bit_s = line.slope * 8 * SECOND_NS
-        wait = _Wait(places[knee], self._frame, cir_bit_s, offered)
+        reached = min(offered, _rate(self.arrived, knee, self._frame) or offered)
+        wait = _Wait(places[knee], self._frame, cir_bit_s, reached)
         came = self._rate_between(knee, before_loss - 1)
         waits = is_steady or (wait.is_in_queue(rise_ns, lost_from) and came <= _FASTER * cir_bit_s)
         if not is_steady and not has_loss and rise_ns < max(_RISE_FRAMES * self._frame / line.slope, 3 * _LATE_NS):
@@ -415,12 +416,12 @@ def _onset_of_loss(came: bytearray, knee_place: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """The place in the burst where the bucket is empty, and the rates around it."""
+    """The place in the burst where the bucket is empty, its rate, and the rate at which the burst has reached it."""
 
     knee_place: int
     frame_bytes: int
     cir_bit_s: float
-    offered_bit_s: float
+    reached_bit_s: float
 
     def is_in_queue(self, waited_ns: float, lost_from: int | None) -> bool:
         """Return whether datagrams waited for tokens before the first one was lost for want of room."""
@@ -430,6 +431,6 @@ class _Wait:
         if lost_from is None:
             return True
         # The line is reached a frame early, and an arrival that is late makes it seem so, too.
-        over = max(0.05, 1 - self.cir_bit_s / self.offered_bit_s) if self.offered_bit_s > self.cir_bit_s else 1.0
+        over = max(0.05, 1 - self.cir_bit_s / self.reached_bit_s) if self.reached_bit_s > self.cir_bit_s else 1.0
         early = _KNEE_FRAMES / over + _LATE_NS * self.cir_bit_s / (8 * SECOND_NS * self.frame_bytes)
         return lost_from - self.knee_place > _SPARE_FRAMES + early
