@@ -416,7 +416,7 @@ def _onset_of_loss(came: bytearray, knee_place: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """The place in the burst where the bucket is empty, its rate, and the rate at which the burst has reached it."""
+    """The place in the burst where the bucket is empty, its rate, and the rate at which the burst reached it."""
 
     knee_place: int
     frame_bytes: int
