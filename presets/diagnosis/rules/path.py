@@ -195,7 +195,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
             f"{queue} {view.evidence.tense('builds', 'built up')}: round trip {format_time(flow.rtt_us)}, "
             f"at best {format_time(flow.min_rtt_us)}"
         )
-    step = view.flow.step
+    step = view.step
     if step is not None:
         before, then = format_rate(step.before_bit_s), format_rate(step.then_bit_s)
         evidence.append(f"{before} in the first {format_time(step.after_s * 1e6)}, {then} after that")
@@ -214,7 +214,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
 
 
 def _describe_path(view: FlowView) -> str:
-    step, tense = view.flow.step, view.evidence.tense
+    step, tense = view.step, view.evidence.tense
     if step is None:
         return f"The path itself {tense('carries', 'carried')} less than a link of this kind."
     return "The path became slower during the test." if step.is_slower else "The path was slower at first."
@@ -268,7 +268,7 @@ def _path_confidence(view: FlowView) -> float:
     explain in part.
     """
     delivery_bit_s, filled = view.flow.delivery_bit_s or 0, _filled_share(view)
-    if view.flow.step is not None and (view.has_queue or view.has_small_queue):
+    if view.step is not None and (view.has_queue or view.has_small_queue):
         return 0.7
     fastest_bit_s = max(view.flow.upper_bit_s or 0, delivery_bit_s if view.evidence.sessions == 1 else 0)
     if fastest_bit_s >= _DELIVERS * view.target_bit_s:

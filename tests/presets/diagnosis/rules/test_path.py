@@ -149,8 +149,10 @@ def test_a_path_with_two_rates_is_slow_although_it_carried_the_expected_rate(
     """A quarter of the intervals had it. Without a queue nothing says that it was the path."""
     step = RateStep(4.0, round(before * 1e6), round(then * 1e6))
     fields: dict[str, Any] = {"upper_bit_s": 941_000_000, "step": step, "min_rtt_us": 900}
-    found = first(run(600.0, rtt_us=30_000, **fields))
+    slow = replace(run(600.0, rtt_us=30_000, **fields), has_ended=True)
+    found = first(slow)
     assert (found.code, found.text) == ("path-slow", says)
     assert f"{before:g} Mb/s in the first 4 s, {then:g} Mb/s after that" in found.evidence
-    assert first(run(600.0, rtt_us=1_000, **fields)).code == "unexplained"
+    assert first(replace(slow, has_ended=False)).code == "unexplained"
+    assert first(replace(run(600.0, rtt_us=1_000, **fields), has_ended=True)).code == "unexplained"
     assert first(run(600.0, rtt_us=30_000, **fields | {"step": None})).code == "unexplained"
