@@ -19,7 +19,7 @@ from ..engine.model.serialization import decode, read_toml
 from .number_text import format_bytes
 from .preset import DocumentSweep, Preset, Source
 from .preset_search import find_presets
-from .preset_validation import ID_FORM, read_preset, read_sweep
+from .preset_validation import ID_FORM, MAX_ID, read_preset, read_sweep
 
 T = TypeVar("T")
 Item = TypeVar("Item", Preset, DocumentSweep)
@@ -221,4 +221,5 @@ def _problem(path: str, where: str, error: DecodeError) -> PresetProblem:
 def _title_of(table: object, place: str) -> str:
     """Return the name of a table in a problem: its id, or its place in the file if the id is unusable."""
     preset_id = cast("dict[str, object]", table).get("id") if isinstance(table, dict) else None
-    return preset_id if isinstance(preset_id, str) and ID_FORM.fullmatch(preset_id) else place
+    is_id = isinstance(preset_id, str) and len(preset_id) <= MAX_ID and ID_FORM.fullmatch(preset_id)
+    return cast("str", preset_id) if is_id else place

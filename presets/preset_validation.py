@@ -25,7 +25,7 @@ from .wire import derive
 
 ID_FORM: Final = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*", re.ASCII)
 _RESERVED: Final = ("auto",)  # `check auto` selects a preset
-_MAX_ID: Final = 64
+MAX_ID: Final = 64
 _MAX_BIT_S: Final = 10**15  # a thousand times the fastest link; a total of more would not fit into 64 bits
 
 
@@ -63,7 +63,7 @@ def read_sweep(table: object) -> DocumentSweep:
 
 def check_id(preset_id: str) -> str:
     """Return the id; raise DecodeError if it is unfit for a command line or a CSV file."""
-    if not ID_FORM.fullmatch(preset_id) or preset_id in _RESERVED or len(preset_id) > _MAX_ID:
+    if not ID_FORM.fullmatch(preset_id) or preset_id in _RESERVED or len(preset_id) > MAX_ID:
         raise DecodeError("id", "small letters and digits, joined by - or ., and not auto", preset_id)
     return preset_id
 
@@ -93,6 +93,10 @@ def _check_tables(preset: Preset) -> None:
             if len(row.values) != len(table.columns):
                 key = f"tables.{table.table}.{row.row}"
                 raise DecodeError(key, f"{len(table.columns)} values", len(row.values))
+            for value in row.values:
+                if abs(value) > _MAX_BIT_S:
+                    key = f"tables.{table.table}.{row.row}"
+                    raise DecodeError(key, f"numbers up to {_MAX_BIT_S:.0e}", value)
     names = Counter((number.table, number.row, number.column) for number in preset.document_values)
     for name, times in names.items():
         if times > 1:

@@ -160,7 +160,10 @@ class Notify:
         return first <= minute < end if first < end else minute >= first or minute < end
 
     def __post_init__(self) -> None:
-        """Raise PlanError for what is not an address, a time or a combination."""
+        """Raise PlanError for what is not an address, a time, a combination or a command."""
+        for each in self.command:
+            if "\0" in each:
+                raise PlanError("exec", repr(each)[:60], "give words without NUL, which no program can get")
         for each in self.email:
             if not _MAIL_ADDRESS.fullmatch(each):
                 raise PlanError("email", repr(make_printable(each)[:60]), "give addresses such as ops@example.net")

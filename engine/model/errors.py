@@ -59,6 +59,7 @@ from typing import Any, ClassVar, Final
 
 _NAME: Final = "linkgauge"
 _USAGE_STATUS: Final = 2
+_MOST_SHOWN: Final = 64  # characters of a wrong id
 _REMEDIES: Final = {
     errno.EMFILE: "raise ulimit -n",
     errno.ENOMEM: "raise ulimit -d and -v",
@@ -84,6 +85,9 @@ def explain_os_error(error: OSError, name: str = "") -> str:
     asyncio and the resolver write their own texts, with addresses as Python values. An error of asyncio has no text
     if a client closes its connection during the TLS handshake.
     """
+    if (tls := getattr(error, "library", None)) is not None:  # an ssl.SSLError; its number is OpenSSL's
+        why = str(getattr(error, "reason", None) or tls)
+        return f"TLS failed ({why.lower().replace('_', ' ')})"
     if error.errno is not None and error.errno in errno.errorcode:
         text = os.strerror(error.errno)
         return text[:1].lower() + text[1:]
@@ -231,7 +235,7 @@ class UnknownPreset(LinkgaugeError):
     def __init__(self, preset_id: str, known: Sequence[str], matches: Sequence[str] = ()) -> None:
         nearest = matches or difflib.get_close_matches(preset_id.lower(), known, n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(nearest)}?" if nearest else "see linkgauge presets list"
-        super().__init__(f"preset {preset_id!r} is not known; {hint}")
+        super().__init__(f"preset {preset_id[:_MOST_SHOWN]!r} is not known; {hint}")
         self.nearest = tuple(nearest)
 
 

@@ -123,7 +123,7 @@ class Limits:
                 for text in value:
                     parse_network(name, text)
             elif not rule.low <= value <= rule.high:
-                raise InvalidLimitError(f"limit {name}={value}: give {rule.low} to {rule.high}")
+                raise InvalidLimitError(f"limit {name}={str(value)[:40]}: give {rule.low} to {rule.high}")
 
     def with_changes(self, changes: Mapping[str, object]) -> Self:
         """Return these limits with changes by name, as read from a file or typed."""

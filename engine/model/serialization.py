@@ -28,7 +28,10 @@ _MAX_TEXT = 4_096
 
 # The time of tomllib grows with the square of a key's parts: 5 s for a line of 40 KB. Nobody means so many.
 _MAX_KEY_PARTS: Final = 64
+# TOML asks for 64 bits. tomllib reads any number, but Python prints none of over 4,300 digits.
+_MAX_NUMBER_BITS: Final = 14_000
 _KEY_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
+_TOO_LONG: Final = "A number has over 4,200 digits"
 _LONG_KEY: Final = re.compile(
     rf"(?:^|(?<=[\s\[{{,])){_KEY_PART}(?:\.[ \t]*+{_KEY_PART}){{{_MAX_KEY_PARTS}}}", re.MULTILINE
 )
@@ -66,7 +69,7 @@ def read_toml(text: str) -> dict[str, Any]:
     """Return the content of a TOML file, in time that grows with its length.
 
     Raises ValueError, which is a TOMLDecodeError with the place unless a number has too many digits, and
-    RecursionError for a nesting without end.
+    RecursionError for a nesting without end. Every integer can be printed.
     """
     # A key stays on its line: counting dots first takes a tenth of the time of the search.
     may_be_long = any(line.count(".") >= _MAX_KEY_PARTS for line in text.split("\n"))
@@ -74,7 +77,27 @@ def read_toml(text: str) -> dict[str, Any]:
         line = text.count("\n", 0, long_key.start()) + 1
         column = long_key.start() - text.rfind("\n", 0, long_key.start())
         raise tomllib.TOMLDecodeError(f"A key has over {_MAX_KEY_PARTS} parts (at line {line}, column {column})")
-    return tomllib.loads(text)
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:  # Python's limit of decimal digits; its text names a function of Python
+        raise ValueError(_TOO_LONG) from None
+    _check_numbers(content)
+    return content
+
+
+def _check_numbers(content: dict[str, Any]) -> None:
+    """Raise ValueError for an integer that is too long; hexadecimal ones may have any number of digits."""
+    remaining: list[object] = [content]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, dict):
+            remaining.extend(cast("dict[str, object]", value).values())
+        elif isinstance(value, list):
+            remaining.extend(cast("list[object]", value))
+        elif isinstance(value, int) and value.bit_length() > _MAX_NUMBER_BITS:
+            raise ValueError(_TOO_LONG)
 
 
 def encode(value: object) -> Any:

@@ -12,6 +12,7 @@ import contextlib
 import csv
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
@@ -87,6 +88,9 @@ _CARRIED: Final = (
     *("latency_p50_us", "latency_p99_us", "retransmits", "rtt_us", "cwnd_bytes"),
 )
 _MAX_HEADER_BYTES: Final = 4_096
+# The beginning of a formula (OWASP, "CSV Injection"). A spreadsheet may take the full-width signs for the others,
+# and drop spaces and quotes before them. Where the decimal sign is a comma, it splits cells at the semicolon.
+_FORMULA: Final = re.compile(r"(^|;)(?=[\s\"]*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 Cell = str | int | float | Decimal | None
 _Row = dict[str, Cell]
@@ -325,8 +329,7 @@ def _carried(figures: FlowFigures | SessionFigures) -> _Row:
 
 def defuse(text: str) -> str:
     """Return text from elsewhere as a cell that no spreadsheet runs and that drives no terminal."""
-    text = make_printable(text)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    return _FORMULA.sub(r"\1'", make_printable(text))
 
 
 def cell_text(value: Cell) -> str:

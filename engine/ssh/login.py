@@ -12,6 +12,8 @@ import asyncio
 import contextlib
 import os
 import shlex
+import signal
+import socket
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -20,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..host.child_process import foreign_environment
+from ..host.child_process import end_process, foreign_environment
 from ..model.errors import PeerUnreachable, PlanError, explain_os_error
 from ..model.peer import Peer, SshSettings
 from .bundle import REMOTE_COMMAND
@@ -36,6 +38,9 @@ _ALWAYS: Final = ("-T", "-x", "-o", "RemoteCommand=none", "-o", "ControlMaster=n
 # Ctrl-C in the terminal is for the near end, which ends the run in order; ssh then ends with its standard input.
 _SHIELD: Final = ("/bin/sh", "-c", 'trap "" INT HUP QUIT; exec "$@"', "sh")
 _MAX_QUESTION_BYTES: Final = 16_384
+_MAX_CONFIGURATION_BYTES: Final = 1 << 18
+_READ_BYTES: Final = 16_384
+_KILL_DEADLINE_S: Final = 1.0
 _HELPER: Final = """
 import os, socket, sys
 with socket.socket(socket.AF_UNIX) as door:
@@ -60,31 +65,46 @@ class PortForward:
 
 
 async def query_ssh_config(peer: Peer) -> dict[str, str]:
-    """Return ssh's configuration for a host (`ssh -G`); empty if this ssh does not answer in time."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *_program(peer),
-            "-G",
-            *_destination(peer),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=foreign_environment(),
-        )
-    except OSError as error:
-        raise PeerUnreachable(f"{peer}: {_program(peer)[0]} cannot be run: {explain_os_error(error)}") from error
-    try:
-        async with asyncio.timeout(_ASK_DEADLINE_S):
-            out, _ = await process.communicate()
-    except BaseException as error:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
-        if isinstance(error, TimeoutError):
-            return {}
-        raise
+    """Return ssh's configuration for a host (`ssh -G`); empty if this ssh does not answer in time and in bounds.
+
+    A program in place of ssh may ignore -G and carry a far end's text. Its children may hold its output open.
+    """
+    ours, theirs = socket.socketpair()
+    with ours:
+        ours.setblocking(False)
+        with theirs:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *_program(peer),
+                    "-G",
+                    *_destination(peer),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=theirs.fileno(),
+                    stderr=asyncio.subprocess.DEVNULL,
+                    env=foreign_environment(),
+                )
+            except OSError as error:
+                why = explain_os_error(error)
+                raise PeerUnreachable(f"{peer}: {_program(peer)[0]} cannot be run: {why}") from error
+        try:
+            async with asyncio.timeout(_ASK_DEADLINE_S):
+                out = await _read_to_end(ours)
+        except TimeoutError:
+            out = b""
+        finally:
+            await end_process(process, [(signal.SIGKILL, _KILL_DEADLINE_S)])
     lines = out.decode(errors="replace").splitlines()
     return {key: value for key, _, value in (line.partition(" ") for line in lines)}
+
+
+async def _read_to_end(sock: socket.socket) -> bytes:
+    """Return all that comes; nothing if it is too much."""
+    out = bytearray()
+    while more := await asyncio.get_running_loop().sock_recv(sock, _READ_BYTES):
+        out += more
+        if len(out) > _MAX_CONFIGURATION_BYTES:
+            return b""
+    return bytes(out)
 
 
 def is_proxied(configuration: dict[str, str]) -> bool:

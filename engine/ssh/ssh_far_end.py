@@ -22,13 +22,14 @@ from ..host.event_loop import await_shielded
 from ..model.directions import End
 from ..model.errors import DecodeError, PeerError, PeerUnreachable
 from ..model.peer import Peer
+from ..model.plan import MAX_PORT
 from ..model.serialization import decode, encode, make_printable
 from .bundle import BOOTSTRAP_MARK, MIN_PYTHON, bootstrap_script
 from .data_path import DataPath, choose_forward, find_data_path
 from .declined_questions import DeclinedQuestions
 from .login import PortForward, login_command, query_ssh_config, serve_askpass
 from .remote_main import ListenReply, ListenRequest
-from .ssh_process import SshProcess
+from .ssh_process import MAX_SHOWN, SshProcess
 
 PromptCallback = Callable[[str], Awaitable[str | None]]
 """Asks the user ssh's question; returns None if the user does not answer."""
@@ -165,6 +166,7 @@ class _Login:
 
     async def _answer(self, word: str, rest: str) -> None:
         oldest = ".".join(map(str, MIN_PYTHON))
+        rest = rest[:MAX_SHOWN]
         if word == "engine":
             self._ssh.forget_messages()  # the output of another version of linkgauge there
             await self._ssh.send(bootstrap_script())
@@ -192,7 +194,9 @@ class _Login:
         except (DecodeError, ValueError, RecursionError) as error:
             raise PeerError(f"{self._peer} cannot be understood: {error}") from error
         if up.problem is not None:
-            raise PeerError(f"{self._peer}: {up.problem}")
+            raise PeerError(f"{self._peer}: {make_printable(up.problem[:MAX_SHOWN])}")
+        if not 1 <= up.port <= MAX_PORT:
+            raise PeerError(f"{self._peer} cannot be understood: it listens on TCP port {up.port}")
         return up
 
     def _why_lost(self) -> str:

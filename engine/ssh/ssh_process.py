@@ -28,6 +28,7 @@ _READ_BYTES: Final = 65_536
 _MAX_NOISE_BYTES: Final = 1 << 16  # output of the login itself
 _MAX_STDERR_BYTES: Final = 4_096
 _SHOWN_LINES: Final = 3
+MAX_SHOWN: Final = 300  # characters of a line; a message of sshd's has fewer
 _SSH_FAILED: Final = 255
 _CHANGED_KEY: Final = re.compile(r"^Host key for ([\w.:%\[\]-]{1,253}) has changed", re.ASCII | re.MULTILINE)
 _OFFENDING: Final = re.compile(r"^Offending \S+ key in (/\S+):\d+$", re.MULTILINE)
@@ -133,7 +134,9 @@ class SshProcess:
 
     def last_lines(self, count: int = _SHOWN_LINES) -> str:
         """Return the last messages of ssh and of the program there, as printable text."""
-        lines = [make_printable(line.strip()) for line in self._stderr.decode(errors="replace").splitlines()]
+        lines = [
+            make_printable(line.strip()[:MAX_SHOWN]) for line in self._stderr.decode(errors="replace").splitlines()
+        ]
         return " ".join([line for line in lines if line][-count:]).rstrip(".")
 
     def quoted(self) -> str:

@@ -145,3 +145,13 @@ def test_without_a_file_named_the_commands_and_the_endpoint_use_the_same_one(
         answer = linkgauge(*words)
         assert answer.status == 2
         assert text in answer.err
+
+
+def test_a_directory_for_keys_that_cannot_be_made_is_named(linkgauge: Any, tmp_path: Path) -> None:
+    """With the way out."""
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "linkgauge"
+    linkgauge.environment["LINKGAUGE_CONFIG_DIR"] = str(folder)
+    answer = linkgauge("endpoint", "key", "add", "bob")
+    assert answer.status == 2
+    assert f"the directory {folder} cannot be made: not a directory; give a file elsewhere" in answer.err

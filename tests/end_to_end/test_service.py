@@ -234,6 +234,7 @@ def test_effective_limits_are_shown_and_invalid_limits_are_a_usage_error(linkgau
         (("--limit", "clients"), "NAME=VALUE"),
         (("--limit", "clients=0"), "give 1 to"),
         (("--limits", tmp_path / "none.toml"), "cannot be read: No such file"),
+        (("--limits", "/dev/zero"), "is larger than 256 KiB"),
     ):
         answer = linkgauge("endpoint", *wrong)
         assert answer.status == 2, answer

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 from ...engine.host.background_writer import BackgroundWriter, LossText, all_writers, stream_writer, write_all
 from ...engine.host.debug_log import lost_lines_problem
 from ...engine.host.end_signals import end_signals
-from ...engine.model.errors import OutputError, PlanError, RunLogError, explain_os_error
+from ...engine.model.errors import OutputError, PlanError, RunLogError, explain_os_error, make_printable
 from ..words.redaction import REDACTION
 
 if TYPE_CHECKING:
@@ -380,8 +380,9 @@ def discard_stdout() -> None:
 
 
 def print_stderr(text: str) -> None:
-    """Print a message on stderr."""
-    _write_stderr(f"{PROGRAM}: {text}\n")
+    """Print a message on stderr. A path or name in it, which may be anybody's, drives no terminal."""
+    printable = "\n".join(map(make_printable, text.split("\n")))
+    _write_stderr(f"{PROGRAM}: {printable}\n")
 
 
 def _write_stderr(text: str) -> None:

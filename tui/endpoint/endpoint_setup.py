@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanag
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ...discovery.announcement import Announcement
 from ...engine.control.tls import Certificate, format_fingerprint
@@ -35,6 +35,8 @@ from .endpoint_publication import check_announcement, publish_endpoint
 from .iperf3_service import Iperf3Config, Iperf3Setup, prepare_iperf3, reload_users, serve_iperf3
 from .systemd import get_inherited_listener
 
+_MAX_LIMITS_BYTES: Final = 256 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class LimitSources:
@@ -50,7 +52,7 @@ class LimitSources:
         limits = Limits()
         if self.file is not None:
             try:
-                limits = Limits.from_toml(Path(self.file).read_text(encoding="utf-8"))
+                limits = Limits.from_toml(_limits_text(Path(self.file)))
             except (OSError, UnicodeDecodeError) as error:
                 reason = getattr(error, "strerror", None) or "it is not text"
                 raise InvalidLimitError(f"the limits {self.file} cannot be read: {reason}") from error
@@ -64,6 +66,15 @@ class LimitSources:
             typed[name.strip()] = value
         networks = {"allow": self.allow, "deny": self.deny}
         return limits.with_changes({**typed, **{name: texts for name, texts in networks.items() if texts}})
+
+
+def _limits_text(path: Path) -> str:
+    """Return the text of a file of limits. Raises OSError, UnicodeDecodeError or InvalidLimitError."""
+    with path.open("rb") as stream:
+        data = stream.read(_MAX_LIMITS_BYTES + 1)
+    if len(data) > _MAX_LIMITS_BYTES:
+        raise InvalidLimitError(f"it is larger than {_MAX_LIMITS_BYTES >> 10} KiB; is it a file of limits?")
+    return data.decode()
 
 
 def check_access(

@@ -4,6 +4,7 @@ The command line makes its options of these rows. The template, `linkgauge setti
 docs/settings.md say what is here. Every value is parsed from text, as typed.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -122,17 +123,18 @@ def _interval(text: str) -> int:
 
 
 def _file(text: str) -> str:
-    if not text:
+    if not text or _CONTROL.search(text):
         raise PlanError("file", repr(text), "give the path of a file")
     return text
 
 
 def _address(text: str) -> str:
-    if not text:
+    if not text or _CONTROL.search(text):
         raise PlanError("address", repr(text), "give an address of this host")
     return text
 
 
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _TESTS: Final = ("app", "check", "run", "watch")
 _PEERS: Final = (*_TESTS, "respond", "sweep", "mtu")
 

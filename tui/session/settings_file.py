@@ -125,9 +125,11 @@ def _scope(row: Setting) -> str:
 
 def _read(path: Path) -> str:
     try:
-        if path.exists() and path.stat().st_size > _MAX_FILE_BYTES:  # each mistake is a line
+        with path.open("rb") as stream:
+            data = stream.read(_MAX_FILE_BYTES + 1)  # a device may have no size, and no end
+        if len(data) > _MAX_FILE_BYTES:  # each mistake is a line
             raise UsageError(f"{path}: it is larger than {_MAX_FILE_BYTES // 1024} KiB; is it the settings?")
-        return path.read_text(encoding="utf-8")
+        return data.decode().replace("\r\n", "\n")
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except UnicodeDecodeError:

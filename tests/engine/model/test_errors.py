@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 import re
 import socket
+import ssl
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,3 +122,13 @@ def test_the_command_that_installs_an_extra_is_that_of_this_copy(
 def test_an_extra_that_is_installed_needs_nothing() -> None:
     """Its packages are searched for, and none is imported."""
     require_extra("a test needs json", "json", "json")
+
+
+def test_a_failure_of_tls_is_not_named_by_openssls_number() -> None:
+    """Number 1 would be "operation not permitted"."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    incoming = ssl.MemoryBIO()
+    incoming.write(b"GET / HTTP/1.1\r\n\r\n")
+    with pytest.raises(ssl.SSLError) as raised:
+        context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True).do_handshake()
+    assert explain_os_error(raised.value) == "TLS failed (http request)"

@@ -51,6 +51,8 @@ def test_a_file_and_typed_text_are_parsed_alike() -> None:
         ("clients = ", "line 1 is not TOML: write NAME = VALUE"),
         ("[clients]", "clients"),
         pytest.param("clients = " + "9" * 5_000, "line 1 is not TOML", id="digits without end"),
+        pytest.param("clients = 0x" + "f" * 5_000, "line 1 is not TOML", id="hexadecimal digits without end"),
+        pytest.param("clients = " + "9" * 4_000, "clients=9{40}: give 1 to 4096", id="many digits"),
         pytest.param("allow = " + "[" * 5_000, "line 1 is not TOML", id="lists without end"),
         pytest.param("\n" + "a." * 20_000 + "a = 1", "line 2 is not TOML", id="keys of keys without end"),
     ],

@@ -328,3 +328,13 @@ def test_toml_with_as_many_dots_as_it_likes_outside_its_keys_is_read() -> None:
     networks = [f"192.0.2.{last}/32" for last in range(200)]
     text = f"a.b.'c.d' = {networks}\nb = '{'a.b' * 100}'\n" + ".".join("a" * 60) + " = 1.5"
     assert read_toml(text.replace("a.a.", "c.c."))["a"]["b"]["c.d"] == networks
+
+
+@pytest.mark.parametrize(
+    "number", ["9" * 5_000, "0x" + "f" * 5_000, "[{ b = 0o" + "7" * 9_000 + " }]", f"0b1{'0' * 14_000}"]
+)
+def test_a_toml_number_that_cannot_be_printed_is_refused(number: str) -> None:
+    """TOML asks for 64 bits; tomllib has no limit for hexadecimal, octal and binary numbers."""
+    with pytest.raises(ValueError, match="A number has over 4,200 digits"):
+        read_toml(f"a = {number}")
+    assert read_toml(f"a = {2**14_000 - 1}") == {"a": 2**14_000 - 1}

@@ -146,6 +146,23 @@ def test_text_that_a_spreadsheet_would_run_is_defused(text: str) -> None:
     assert _rows(simplex(), preset=text)[0]["preset"] == f"'{text}"
 
 
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        (" =1+1", "' =1+1"),
+        ("\u00a0=1+1", "'\u00a0=1+1"),
+        ('"=1+1"', '\'"=1+1"'),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("x;=1+1; @SUM(A1)", "x;'=1+1;' @SUM(A1)"),
+        ("\t=1+1", "\ufffd=1+1"),
+        ("a-b; c = d", "a-b; c = d"),
+    ],
+)
+def test_text_that_is_a_formula_for_some_spreadsheets_is_defused(text: str, cell: str) -> None:
+    """Those that drop spaces, know full-width signs, or split at the semicolon."""
+    assert _rows(simplex(), preset=text)[0]["preset"] == cell
+
+
 def test_small_rates_keep_their_digits() -> None:
     """64 bit/s is not 0, and is written without an exponent."""
     rows = _rows([started(OUT, Expectation()), sampled(End.FAR, 0, SessionSample(Direction.OUT, 1, 2))])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from linkgauge.engine.model.errors import PeerUnreachable, PlanError
-from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.peer import Peer, SshSettings
 from linkgauge.engine.ssh.bundle import REMOTE_COMMAND
 from linkgauge.engine.ssh.login import (
     SSH_COMMAND_VARIABLE,
@@ -13,6 +13,7 @@ from linkgauge.engine.ssh.login import (
     is_proxied,
     login_command,
     manual_login_command,
+    query_ssh_config,
     serve_askpass,
 )
 from linkgauge.engine.ssh.ssh_far_end import open_ssh_far_end
@@ -92,6 +93,19 @@ def test_a_host_behind_a_proxy_is_known_from_the_configuration(key: str) -> None
     assert is_proxied({key: "gate"})
     assert not is_proxied({key: "none"})
     assert not is_proxied({})
+
+
+@pytest.mark.parametrize("loop", ["yes key value", "while :; do head -c 60000 /dev/zero; done", "sleep 60 & wait"])
+async def test_a_configuration_without_an_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop: str
+) -> None:
+    """A program in place of ssh may ignore -G, or leave a child that holds its output open."""
+    monkeypatch.setattr("linkgauge.engine.ssh.login._ASK_DEADLINE_S", 0.5)
+    program = tmp_path / "endless"
+    program.write_text(f"#!/bin/sh\n{loop}\n")
+    program.chmod(0o755)
+    async with asyncio.timeout(20):
+        assert await query_ssh_config(Peer("db-02", ssh=SshSettings(command=str(program)))) == {}
 
 
 def test_a_person_gets_a_command_to_try_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:

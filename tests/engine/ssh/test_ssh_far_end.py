@@ -93,7 +93,9 @@ async def test_a_far_end_that_gains_time_line_by_line_is_abandoned(
 
 
 @pytest.mark.parametrize(
-    "answer", ["nonsense", "$(printf %09000d 0 | tr 0 [)"], ids=["a word", "lists without end"]
+    "answer",
+    ["nonsense", "$(printf %09000d 0 | tr 0 [)", """'{"port":70000}'""", "{}"],
+    ids=["a word", "lists without end", "no such port", "no port"],
 )
 async def test_a_far_end_that_says_nonsense_is_not_understood(tmp_path: Path, answer: str) -> None:
     """The mark alone does not make a far end."""
@@ -119,3 +121,23 @@ async def test_leaving_in_the_middle_of_a_login_leaves_nothing(tmp_path: Path) -
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "echo linkgauge-far python $(printf %05000d 0)",
+        "echo linkgauge-far broken $(printf %05000d 0)",
+        """echo linkgauge-far up '{"problem":"'$(printf %03000d 0)'"}'""",
+        "printf %09000d 0 >&2; exit 255",
+    ],
+    ids=["its Python", "what Python prints", "its problem", "its last line"],
+)
+async def test_a_far_end_that_says_much_is_quoted_in_a_short_line(tmp_path: Path, says: str) -> None:
+    """What it says goes to the terminal, the log and, in a mesh, into the table of hosts."""
+    peer = carrier(tmp_path, f"{says}; exec sleep 60")
+    async with asyncio.timeout(DEADLINE_S):
+        with pytest.raises(PeerError) as raised:
+            async with open_ssh_far_end(peer):
+                pytest.fail("it cannot be up")
+    assert 300 < len(str(raised.value)) < 600

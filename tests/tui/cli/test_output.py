@@ -71,6 +71,12 @@ def test_tables_have_neither_styles_nor_trailing_blanks_without_a_terminal(
     assert all(line == line.rstrip() for line in lines)
 
 
+def test_a_message_drives_no_terminal_and_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """A path in a file that somebody sent is in messages too."""
+    print_stderr("no file \x1b[31ma\x9b\u202e\nsee: b")
+    assert capsys.readouterr().err == "linkgauge: no file \ufffd[31ma\ufffd\ufffd\nsee: b\n"
+
+
 def test_messages_leave_stdout_to_the_data(capsys: pytest.CaptureFixture[str]) -> None:
     """With the program's name for people, and as JSON for programs."""
     print_stderr("nobody answers")

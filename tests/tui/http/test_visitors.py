@@ -1,6 +1,7 @@
 """Connections without the token, of which another user of the host has as many as it likes."""
 
 import asyncio
+import contextlib
 import resource
 import socket
 from collections.abc import Iterator
@@ -65,3 +66,25 @@ async def test_a_connection_that_shows_no_token_is_closed_after_a_while(monkeypa
         writer.write(FORBIDDEN[:20])
         assert await reader.read() == b""
         writer.close()
+
+
+async def test_a_flood_of_bytes_that_are_no_request_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over TLS each piece cost aiohttp four times its size, for an error that repeated it."""
+    read: list[int] = []
+    plain = visitors.RequestHandler.data_received
+
+    def count(handler: visitors.RequestHandler, data: bytes) -> None:
+        read.append(len(data))
+        plain(handler, data)
+
+    monkeypatch.setattr(visitors.RequestHandler, "data_received", count)
+    async with asyncio.timeout(DEADLINE_S), serving() as (origin, token, client):
+        with socket.socket() as stranger, contextlib.suppress(ConnectionError):
+            stranger.setblocking(False)
+            loop, flood = asyncio.get_running_loop(), b"\xff" * 100_000
+            await loop.sock_connect(stranger, ("127.0.0.1", int(origin.rpartition(":")[2])))
+            while True:  # until it is closed
+                await loop.sock_sendall(stranger, flood)
+        assert sum(read) <= visitors.MOST_BYTES
+        async with client.get(f"{origin}/{token}/") as answer:
+            assert answer.status == 200

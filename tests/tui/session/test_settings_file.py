@@ -70,3 +70,30 @@ def test_the_template_is_a_file_that_says_nothing_until_a_line_is_uncommented(tm
     path.write_text("\n".join(examples[: examples.index("[theme]")]))
     held = read_settings(tmp_path, {})
     assert [name for name in SETTINGS if held.values[name].text is None] == []
+
+
+@pytest.mark.parametrize("key", ["key_file", "endpoint_key_file", "bind"])
+@pytest.mark.parametrize("value", [r"a\u0000b", r"\u001b[31m", r"a\nb"])
+def test_a_path_or_address_with_a_control_character_is_a_mistake(tmp_path: Path, key: str, value: str) -> None:
+    """No file has a NUL in its name, and no line of an error has two lines."""
+    (tmp_path / FILE_NAME).write_text(f'{key} = "{value}"')
+    with pytest.raises(UsageError, match=f"line 1: {key} '[^\n]+' is invalid; give "):
+        read_settings(tmp_path, {})
+
+
+@pytest.mark.parametrize("value", ["9" * 4_000, "0x" + "f" * 5_000, "'" + "x" * 60_000 + "'"])
+def test_a_mistake_of_any_length_is_one_short_line(tmp_path: Path, value: str) -> None:
+    """The id of a preset too."""
+    for key in SETTINGS.keys() - {"key_file", "endpoint_key_file", "bind"}:
+        (tmp_path / FILE_NAME).write_text(f"{key} = {value}")
+        with pytest.raises(UsageError) as raised:
+            read_settings(tmp_path, {})
+        assert len(str(raised.value)) < 600
+        assert "\n" not in str(raised.value)
+
+
+def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:
+    """A device has no size."""
+    (tmp_path / FILE_NAME).symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="larger than 64 KiB"):
+        read_settings(tmp_path, {})

@@ -276,14 +276,20 @@ class KeyFileOptions:
     as_json: bool = json_flag()
 
     def find(self) -> Path:
-        """Return the file. The folder of the usual one is made if it is missing."""
+        """Return the file. The usual one's folder is made if it is missing; InvalidKeyError if that fails."""
         from ....engine.host.saved_files import create_private_directory
+        from ....engine.model.errors import InvalidKeyError, explain_os_error
         from ...session.named_keys import default_key_file
 
         if self.key_file is not None:
             return self.key_file
-        create_private_directory(default_key_file().parent)
-        return default_key_file()
+        path = default_key_file()
+        try:
+            create_private_directory(path.parent)
+        except OSError as error:
+            why = f"{path.parent} cannot be made: {explain_os_error(error)}"
+            raise InvalidKeyError(f"the directory {why}; give a file elsewhere with --key-file") from error
+        return path
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,10 @@ def test_a_peer_has_the_link_options_of_the_command_line() -> None:
         (PEER + "vlan = 3", "peer[1].VLAN tags 3 is invalid; give 0, 1 or 2 (QinQ)"),
         (PEER + "line_rate = 'fast'", "peer[1].line_rate 'fast' is invalid; give"),
         (PEER + "ipv6 = 1", "peer[1].ipv6 1 is invalid; give true or false"),
+        (
+            "[notify]\nexec = ['x', \"a\\u0000\"]\n" + PEER,
+            "notify.exec 'a\\x00' is invalid; give words without NUL",
+        ),
         ("[notify]\nexec = []\n" + PEER, "notify.exec [] is invalid"),
         (
             "[notify]\nwebhook = 'ftp://a'\n" + PEER,
