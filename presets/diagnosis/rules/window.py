@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from ....engine.model.plan import MAX_WINDOW_BYTES
+from ....engine.model.plan import MAX_WINDOW_BYTES, Dialect
 from ...number_text import format_quantity, format_rate, format_share, format_time
 from .. import remedies
 from ..evidence import MIN_SHARE, EndEvidence, describe_unseen, end_name
@@ -106,7 +106,8 @@ def _closed_window(view: FlowView, share: float) -> Finding:
         evidence += (
             f"; the window was clearly below its largest size in {format_share(view.flow.low_window)} of samples"
         )
-    remedy = remedies.show_processes(receiver)
+    is_browser = view.evidence.dialect is Dialect.BROWSER
+    remedy = remedies.FREE_DEVICE if is_browser else remedies.show_processes(receiver)
     if receiver.waiting is not None:
         evidence += (
             f"; its worker used {format_share(receiver.busiest_worker)} of a core, "
@@ -146,7 +147,9 @@ def _is_unread(view: FlowView) -> bool:
     if flow.is_read_late or flow.unread is not None:
         return flow.leaves_unread
     if view.evidence.has_foreign_end:
-        return False  # its first window may be of another size
+        # Its first window may be of any size; but no end offers less than a segment (RFC 9293, 3.8.6.2.2) unless
+        # data waits.
+        return window is not None and window < (flow.mss_bytes or 0)
     return window is not None and (
         window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window)
     )
