@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from ....engine.model.plan import MAX_WINDOW_BYTES, Dialect
+from ....engine.model.plan import MAX_WINDOW_BYTES
 from ...number_text import format_quantity, format_rate, format_share, format_time
 from .. import remedies
 from ..evidence import MIN_SHARE, EndEvidence, describe_unseen, end_name
@@ -106,8 +106,7 @@ def _closed_window(view: FlowView, share: float) -> Finding:
         evidence += (
             f"; the window was clearly below its largest size in {format_share(view.flow.low_window)} of samples"
         )
-    is_browser = view.evidence.dialect is Dialect.BROWSER
-    remedy = remedies.FREE_DEVICE if is_browser else remedies.show_processes(receiver)
+    remedy = remedies.FREE_DEVICE if view.evidence.is_browser else remedies.show_processes(receiver)
     if receiver.waiting is not None:
         evidence += (
             f"; its worker used {format_share(receiver.busiest_worker)} of a core, "
