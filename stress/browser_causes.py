@@ -127,8 +127,9 @@ def link_of(cause: Cause, maker: str) -> Generator[MadeLink]:
             for value in values:
                 link.run_at(end, "sysctl", "-qw", f"net.ipv4.{value}")
         if cause.mss:
+            via = () if link.gateway is None else ("via", link.gateway)
             link.run_at(
-                End.FAR, "ip", "route", "replace", f"{NEAR_ADDRESS}/32", "dev", link.device_of(End.FAR),
+                End.FAR, "ip", "route", "replace", f"{NEAR_ADDRESS}/32", *via, "dev", link.device_of(End.FAR),
                 "advmss", str(cause.mss),
             )  # fmt: skip
         yield link
