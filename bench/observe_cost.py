@@ -95,7 +95,11 @@ def main() -> None:
     parser.add_argument("--hold", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     needed = 2 * (options.idle + options.busy) + _SPARE
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, max(needed, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, max(needed, hard)))
+    except (OSError, ValueError):
+        sys.exit(f"{needed} descriptors are needed, and the system allows {hard}: give fewer with --idle")
     if options.hold:
         _hold(options.idle, options.busy)
         return

@@ -17,6 +17,7 @@ from ...engine.model.workload import Workload
 from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.responsiveness.result import Responsiveness
 from ...engine.results.summary import OtherTestsSummary
+from ...engine.results.sums.rate_course import RateStep
 from ...engine.results.sums.send_holds import Hold, SendHolds
 from ...engine.results.udp.loss_location import LossCauses
 from ...engine.results.udp.loss_pattern import LossPattern
@@ -228,7 +229,8 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     `needless` segments that were sent again had arrived, and segments overtook others `reordered` times: only a
     connection of another program has them, and then `retransmits`, `retransmitted` and `lossy` leave the needless
     ones out. `app_limited` is the share of its samples in which TCP lacked data. Nothing arrived in `silences`
-    times of 0.4 s or more, the `silent` share of the time.
+    times of 0.4 s or more, the `silent` share of the time. `step` is the change of the rate if a single one
+    explains its course.
     """
 
     direction: Direction = field(metadata=_flow.reading(lambda of: of.flow))
@@ -277,6 +279,7 @@ class FlowEvidence:  # as many fields as there are figures that a rule reads: st
     silences: int = _flow(lambda of: of.received.silences.count, 0)
     silent: float | None = _flow(lambda of: of.received.silent_share)
     longest_silence_us: int = _flow(lambda of: of.received.silences.longest_ns // 1_000, 0)
+    step: RateStep | None = _flow(lambda of: of.received.course.step)
 
     @property
     def is_bbr(self) -> bool:

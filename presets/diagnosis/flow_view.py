@@ -12,6 +12,7 @@ from typing import Final
 
 from ...engine.model.directions import sender_of
 from ...engine.model.plan import SECOND_NS
+from ...engine.results.sums.rate_course import RateStep
 from .evidence import DatagramEvidence, EndEvidence, Evidence, FlowEvidence
 
 _MICRO: Final = 1e-6
@@ -162,6 +163,11 @@ class FlowView:
         flat = (_FLAT_BEHIND_LONG_QUEUE if is_long else _FLAT) + self.spread_of_few_packets
         stands = low >= 2 * shortest and low - shortest >= max(_STANDING_US, self.packet_us)
         return stands or (is_queue and (flow.rate_spread <= flat or self.shares_limit))
+
+    @property
+    def step(self) -> RateStep | None:
+        """The change that explains the course of the rate; None while a test runs: only its newest part counts."""
+        return self.flow.step if self.evidence.has_ended else None
 
     @property
     def shares_limit(self) -> bool:

@@ -71,6 +71,7 @@ _REMEDIES: Final = {
         "another process has locked it; end that process and try again",
     ),
 }
+_NOT_WRITTEN: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
 _LOCK_CODES: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
 
@@ -169,15 +170,22 @@ class LogConnection(sqlite3.Connection):
         super().close()
 
 
-def _connect(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool = False) -> LogConnection:
+def _connect(
+    path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool = False, is_fixed: bool = False
+) -> LogConnection:
     """Return a connection that waits for a lock for `busy_s`. Raises RunLogError or sqlite3.Error.
 
     It is for the calling thread. With `any_thread`, other threads may use it too, if the caller lets only one at a
-    time.
+    time. With `is_fixed`, nobody writes the file, and SQLite makes none beside it (sqlite.org/uri.html).
     """
     _check_journal(path)
     connection = sqlite3.connect(
-        path, timeout=busy_s, isolation_level=None, check_same_thread=not any_thread, factory=LogConnection
+        f"{path.resolve().as_uri()}?immutable=1" if is_fixed else path,
+        timeout=busy_s,
+        isolation_level=None,
+        check_same_thread=not any_thread,
+        factory=LogConnection,
+        uri=is_fixed,
     )
     try:
         for limit, most in _LIMITS.items():
@@ -192,6 +200,21 @@ def _connect(path: Path, busy_s: float = LOCK_WAIT_S, *, any_thread: bool = Fals
         connection.close()
         raise
     return connection
+
+
+def _connect_for_reading(path: Path, busy_s: float) -> LogConnection:
+    """Return a connection to a log, also if its disk is full or read-only. Raises as `_connect` does."""
+    try:
+        return _connect(path, busy_s)
+    except sqlite3.OperationalError as error:
+        has_room = _code(error) not in _NOT_WRITTEN and not _is_disk_full(path, error)
+        if has_room or any(map(_has_content, (path.with_name(path.name + suffix) for suffix in _SUFFIXES[::2]))):
+            raise
+    return _connect(path, busy_s, is_fixed=True)
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _check_journal(path: Path) -> None:
@@ -236,12 +259,13 @@ def _closing(path: Path, connect: Callable[[], LogConnection]) -> Generator[LogC
 def open_for_reading(path: Path, busy_s: float = LOCK_WAIT_S) -> Generator[LogConnection | None]:
     """Open a log for the duration of the context; None if there is no log yet. Raises RunLogError.
 
+    A disk that is full or read-only does not matter if all entries are in the file itself, as after a writer's end.
     A file of an older linkgauge stays as it is. Its missing parts are there for this connection alone, and empty.
     """
     if not _exists(path):
         yield None
         return
-    with _closing(path, lambda: _connect(path, busy_s)) as connection:
+    with _closing(path, lambda: _connect_for_reading(path, busy_s)) as connection:
         if connection.gaps is None:
             yield None
             return

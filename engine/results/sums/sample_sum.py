@@ -22,6 +22,7 @@ from ..udp.datagram_sums import DatagramSum
 from .end_sum import EndSum
 from .field_sums import OWN, Sums, extend_fields
 from .histogram import Histogram
+from .rate_course import RateCourse
 from .sender_sum import SenderSum
 
 MAX_BEHIND: Final = 2_400
@@ -165,7 +166,7 @@ class ReceiverSum:
     over several periods. `datagrams` has the counts of UDP from both ends' samples; None for TCP. `is_from_sender`
     is set if the sender counted some of the bytes, because the receiver has not reported its own. `unread_bytes` is
     the memory of unread data in `buffer_bytes` of receive buffers: sums over `buffer_readings` of sessions.
-    `silences` has the times without payload.
+    `silences` has the times without payload, and `course` the rates over the time.
     """
 
     bytes: int = 0
@@ -182,6 +183,7 @@ class ReceiverSum:
     buffer_readings: int = 0
     spread: RateSpread = field(default_factory=RateSpread)
     silences: Silences = field(default_factory=Silences)
+    course: RateCourse = field(default_factory=RateCourse)
 
     def add_sample(self, sample: Sample, flow: Direction) -> None:
         """Add the receiver's sample, without its datagrams."""
@@ -192,6 +194,7 @@ class ReceiverSum:
         self.trailing_silence_ns = 0 if bytes_ else self.trailing_silence_ns + span_ns
         self.silences.add_interval(span_ns, has_payload=bytes_ > 0)
         self.spread.add_sample(sample, flow)
+        self.course.add_interval(bytes_, span_ns)
         if self.series is not None:
             self.series.add_interval(bytes_ * 8 * SECOND_NS, span_ns)
         merge_counts(self.latency, latency_counts(sample.latency, flow).items())

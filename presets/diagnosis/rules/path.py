@@ -195,6 +195,10 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
             f"{queue} {view.evidence.tense('builds', 'built up')}: round trip {format_time(flow.rtt_us)}, "
             f"at best {format_time(flow.min_rtt_us)}"
         )
+    step = view.step
+    if step is not None:
+        before, then = format_rate(step.before_bit_s), format_rate(step.then_bit_s)
+        evidence.append(f"{before} in the first {format_time(step.after_s * 1e6)}, {then} after that")
     confidence = _path_confidence(view)
     is_known = confidence >= MIN_CONFIDENCE
     remedy = _remedy(view, is_known=is_known)
@@ -202,13 +206,18 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
         "path-slow" if is_known else "unexplained",
         share,
         confidence,
-        f"The path itself {view.evidence.tense('carries', 'carried')} less than a link of this kind."
-        if is_known
-        else NOT_IDENTIFIED,
+        _describe_path(view) if is_known else NOT_IDENTIFIED,
         "; ".join([*evidence, *_room(view), *_other_direction(view)]),
         remedy.text,
         trial=remedy.trial,
     )
+
+
+def _describe_path(view: FlowView) -> str:
+    step, tense = view.step, view.evidence.tense
+    if step is None:
+        return f"The path itself {tense('carries', 'carried')} less than a link of this kind."
+    return "The path became slower during the test." if step.is_slower else "The path was slower at first."
 
 
 def _remedy(view: FlowView, *, is_known: bool) -> remedies.Remedy:
@@ -253,14 +262,16 @@ def _room(view: FlowView) -> Iterator[str]:
 def _path_confidence(view: FlowView) -> float:
     """Return how likely the path is the limit.
 
-    A queue makes it likely. Delivery at the expected rate, even in only a quarter of the intervals, makes it
-    unlikely. So does room in the congestion window without a queue, except for BBR, which keeps none. A small gap
-    of both directions at once means little, and so does one that acknowledgements explain in part.
+    A queue makes it likely, also if the path had two rates. Delivery at the expected rate, even in only a quarter
+    of the intervals, makes it unlikely. So does room in the congestion window without a queue, except for BBR,
+    which keeps none. A small gap of both directions at once means little, and so does one that acknowledgements
+    explain in part.
     """
     delivery_bit_s, filled = view.flow.delivery_bit_s or 0, _filled_share(view)
-    if view.evidence.sessions == 1 and delivery_bit_s >= _DELIVERS * view.target_bit_s:
-        return 0.4
-    if (view.flow.upper_bit_s or 0) >= _DELIVERS * view.target_bit_s:
+    if view.step is not None and (view.has_queue or view.has_small_queue):
+        return 0.7
+    fastest_bit_s = max(view.flow.upper_bit_s or 0, delivery_bit_s if view.evidence.sessions == 1 else 0)
+    if fastest_bit_s >= _DELIVERS * view.target_bit_s:
         return 0.4
     if view.evidence.direction is Direction.DUPLEX and view.flow.bit_s >= _ACKS_WAIT * view.target_bit_s:
         return 0.4 if view.has_queue and misses_little(view.evidence) else 0.6

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from linkgauge.engine.model.errors import RunLogError
 from linkgauge.engine.results.run_log import RunLog, RunQuery, log_file
+from linkgauge.engine.results.run_log.log_file import open_for_reading, prepare_log
 
 from ..sent_run_logs import lead_pages_to_each_other, make_log
 
@@ -94,6 +95,25 @@ def test_a_read_only_directory_is_reported(read_only: Path) -> None:
         RunLog.open(read_only)
     with pytest.raises(RunLogError, match="make it writable, or choose another data directory"):
         RunLog.open(read_only / "missing")
+
+
+def test_a_read_only_log_is_read_unless_a_writer_left_entries_beside_it(read_only: Path) -> None:
+    """With them, the file alone would tell less than was saved."""
+    path = read_only / "runs.sqlite3"
+    with open_for_reading(path) as connection:
+        assert connection is not None
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (0,)
+    prepare_log(path, create=False)
+    assert [each.name for each in read_only.iterdir()] == ["runs.sqlite3"]
+    user, is_root = os.geteuid(), os.getuid() == 0
+    if is_root:
+        os.seteuid(0)
+    read_only.chmod(0o755)
+    (read_only / "runs.sqlite3-wal").write_bytes(b"entries")
+    read_only.chmod(0o555)
+    os.seteuid(user)
+    with pytest.raises(RunLogError, match="writable, or choose another"), open_for_reading(path):
+        pass
 
 
 def _modes(folder: Path) -> dict[str, int]:

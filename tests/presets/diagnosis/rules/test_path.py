@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.model.directions import End
+from linkgauge.engine.results.sums.rate_course import RateStep
 from linkgauge.presets.diagnosis.evidence import Evidence
 
 from ..evidence_cases import FULL, NIC, first, run
@@ -136,3 +137,22 @@ def test_losses_that_go_on_keep_a_window_from_growing() -> None:
     small = {"mbit_s": 300.0, "rtt_us": 10_000, "min_rtt_us": 9_500, "cwnd_bytes": 380_000}
     assert first(run(**small)).code == "congestion-window"
     assert first(run(**small, lossy=0.8)).code != "congestion-window"
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "says"),
+    [(94.8, 38.0, "The path became slower during the test."), (30.0, 94.8, "The path was slower at first.")],
+)
+def test_a_path_with_two_rates_is_slow_although_it_carried_the_expected_rate(
+    before: float, then: float, says: str
+) -> None:
+    """A quarter of the intervals had it. Without a queue nothing says that it was the path."""
+    step = RateStep(4.0, round(before * 1e6), round(then * 1e6))
+    fields: dict[str, Any] = {"upper_bit_s": 941_000_000, "step": step, "min_rtt_us": 900}
+    slow = replace(run(600.0, rtt_us=30_000, **fields), has_ended=True)
+    found = first(slow)
+    assert (found.code, found.text) == ("path-slow", says)
+    assert f"{before:g} Mb/s in the first 4 s, {then:g} Mb/s after that" in found.evidence
+    assert first(replace(slow, has_ended=False)).code == "unexplained"
+    assert first(replace(run(600.0, rtt_us=1_000, **fields), has_ended=True)).code == "unexplained"
+    assert first(run(600.0, rtt_us=30_000, **fields | {"step": None})).code == "unexplained"
