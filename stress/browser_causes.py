@@ -56,6 +56,7 @@ class Cause:
     needs_small_packets: bool = False  # larger ones exceed a small send buffer
 
 
+_PLAIN: Final = ("router", "one-host")  # the makers without delay, loss and policer, or without two ends
 _SMALL_PACKETS: Final = ("lab", "wire-off", "wire-gso1")  # the makers whose TCP passes single packets
 _DELAYED: Final = Faults(delay_ms=10)
 _HEALTHY: Final = ("at-expected",)
@@ -205,7 +206,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=1)
     parser.add_argument("--only", help="causes by name, with commas between")
-    parser.add_argument("--maker", default="lab", choices=MAKERS)
+    parser.add_argument("--maker", default="lab", choices=[each for each in MAKERS if each not in _PLAIN])
     parser.add_argument("--sessions", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--keep", type=Path, help="a folder for the documents of all tests")
