@@ -12,6 +12,7 @@ Each case is two or three network namespaces with a token bucket between them, i
     relay    a policer of our own: `wire_relay` carries the frames between two devices of a third namespace, up to
              32 together, so that above 50 Mb/s it has no bucket of that size
     htb      tc-htb(8) with rate, ceil, burst and cburst
+    both     a bridge of a third namespace with a slow line, of 1.5 to 8 times the rate, and behind it a policer
 
 A case is right if the kind is, CIR is within 2 %, and CBS within 15 % or a frame; of a fifo the kind alone. A test
 is void if the hypervisor took more than 5 % of the machine's time. nftables counts IP packets, the others Ethernet
@@ -43,7 +44,7 @@ from linkgauge.engine.lab.link_spec import LabLink
 from linkgauge.engine.model.serialization import encode
 from wire_relay import Wire
 
-MAKERS: Final = ("tbf", "fifo", "short", "policer", "nftables", "relay", "htb")
+MAKERS: Final = ("tbf", "fifo", "short", "policer", "nftables", "relay", "htb", "both")
 _DEADLINE_S: Final = 400.0
 _CIR_WITHIN: Final = 0.02
 _CBS_WITHIN: Final = 0.15
@@ -60,11 +61,15 @@ _KINDS: Final = {
     "nftables": "policer",
     "short": "policer",
     "relay": "policer",
+    "both": "policer",
 }
 _RELAY_BIT_S: Final = 2_000_000_000
 _RELAY_MBIT_S: Final = 50
 _RELAY_BATCH_BYTES: Final = 32 * 1_514  # which it reads together and sends on together
 _MOST_BURST_BYTES: Final = 16 << 20  # that a burst shows
+_LINE_TIMES: Final = (1.5, 2.0, 3.0, 8.0)  # the policer's rate, in the order of the cases of `both`
+_LINE_BYTES: Final = 5_000
+_LINE_MS: Final = 1_000
 _R2Q: Final = 1_000  # the quantum of htb's class, which is alone: no warning
 
 
@@ -79,13 +84,15 @@ class Case:
     version: int = 4
     datagram_bytes: int | None = None
     has_offloads: bool = True
+    line_times: float = 0.0
 
     def __str__(self) -> str:
         size = "" if self.datagram_bytes is None else f", datagrams of {self.datagram_bytes}"
         offloads = "" if self.has_offloads else ", offloads off"
         burst = f"{self.burst_bytes / 1e3:g} KB"
+        line = f", line of {self.line_times * self.mbit_s:g}" if self.line_times else ""
         where = "" if len(self.directions) > 1 else f", {next(iter(self.directions))} only"
-        return f"{self.maker:<7} {self.mbit_s:>3g} Mb/s {burst:>7}{where}{size}{offloads}, IPv{self.version}"
+        return f"{self.maker:<7} {self.mbit_s:>3g} Mb/s {burst:>7}{line}{where}{size}{offloads}, IPv{self.version}"
 
     @property
     def true_burst_bytes(self) -> float:
@@ -100,6 +107,7 @@ class Case:
 
 def draw_cases(options: argparse.Namespace) -> Iterator[Case]:
     """Yield the cases of the command line."""
+    number = 0
     for maker in options.makers:
         bursts = [0] if maker == "fifo" else options.bursts
         for mbit_s in options.rates:
@@ -107,6 +115,9 @@ def draw_cases(options: argparse.Namespace) -> Iterator[Case]:
                 if maker == "relay" and mbit_s > _RELAY_MBIT_S and kilobytes * 1e3 <= 2 * _RELAY_BATCH_BYTES:
                     continue
                 case = Case(maker, mbit_s, round(kilobytes * 1e3) or _FRAME_BYTES)
+                if maker == "both":
+                    case = replace(case, line_times=_LINE_TIMES[number % len(_LINE_TIMES)])
+                    number += 1
                 yield replace(
                     case,
                     version=options.ip,
@@ -125,13 +136,13 @@ class BucketPath:
 
     def __init__(self, case: Case) -> None:
         self._stack = ExitStack()
-        has_relay = case.maker == "relay"
-        self._spaces = Namespaces(3 if has_relay else 2)
+        has_middle = case.maker in {"relay", "both"}
+        self._spaces = Namespaces(3 if has_middle else 2)
         self._stack.callback(self._spaces.close)
         entries = self._spaces.entries
         self.near, self.far = entries[0], entries[-1]
         try:
-            if has_relay:
+            if has_middle:
                 self._connect(1, "relaynear0", 0, "near0")
                 self._connect(1, "relayfar0", 2, "far0")
                 run_within(entries[1], "ip", "link", "set", "relaynear0", "up")
@@ -140,9 +151,11 @@ class BucketPath:
                 self._connect(0, "near0", 1, "far0")
             self._set_up(self.near, "near0", 1, has_offloads=case.has_offloads)
             self._set_up(self.far, "far0", 2, has_offloads=case.has_offloads)
-            if has_relay:
+            if case.maker == "relay":
                 self._relay(entries[1], case)
             else:
+                if has_middle:
+                    self._bridge(entries[1], case)
                 for direction in case.directions:
                     self._add(case, direction)
         except BaseException:
@@ -179,12 +192,23 @@ class BucketPath:
             of_class = ("tc", "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb")
             run_within(sender, *of_class, "rate", rate, "ceil", rate, "burst", burst, "cburst", burst)
             run_within(sender, *add, "parent", "1:1", "bfifo", "limit", queue)
-        elif case.maker == "policer":
+        elif case.maker in {"policer", "both"}:
             self._police(receiver, other, case)
         else:
             rule = f"limit rate over {round(case.mbit_s * 1e6 / 8)} bytes/second burst {burst} bytes drop"
             hook = f"type filter hook ingress device {other} priority 0;"
             run_within(receiver, "nft", f"table netdev policer {{\nchain rules {{\n{hook}\n{rule}\n}}\n}}")
+
+    def _bridge(self, middle: list[str], case: Case) -> None:
+        """Connect both ends by a bridge that has a slow line with a long queue in each direction."""
+        rate = f"{case.line_times * case.mbit_s:g}mbit"
+        queue = str(round(case.line_times * case.mbit_s * 1e3 / 8 * _LINE_MS))
+        run_within(middle, "ip", "link", "add", "bridge0", "type", "bridge")
+        run_within(middle, "ip", "link", "set", "bridge0", "up")
+        for device in ("relaynear0", "relayfar0"):
+            run_within(middle, "ip", "link", "set", device, "master", "bridge0")
+            add = ("tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", rate)
+            run_within(middle, *add, "burst", str(_LINE_BYTES), "limit", queue)
 
     def _police(self, entry: list[str], device: str, case: Case) -> None:
         script = str(Path(__file__).with_name("kernel_policer.py"))

@@ -155,6 +155,11 @@ class Peer:
         return self.host == "loopback" and self.ssh is None
 
     @property
+    def shown(self) -> str:
+        """The address as a user writes it: as text, but `loopback` without a port, which has no part in it."""
+        return self.host if self.is_loopback else str(self)
+
+    @property
     def ip_version(self) -> IpVersion | None:
         """The IP version of connections to it, by its address or `only_ip`; None for a name that may have both."""
         try:

@@ -106,3 +106,17 @@ def test_a_wrong_command_line_is_explained(linkgauge: CommandLine, options: tupl
     answer = linkgauge.finish(linkgauge.start("shape", *options))
     assert (answer.status, answer.out) == (2, "")
     assert words in answer.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(("mtu",), id="mtu"),
+        pytest.param(("shape", "--bursts", "3", "--direction", "out"), id="shape", marks=pytest.mark.every),
+    ],
+)
+def test_the_endpoint_of_loopback_is_named_without_a_port(linkgauge: CommandLine, options: tuple[str, ...]) -> None:
+    """It has one of its own choice."""
+    answer = linkgauge.finish(linkgauge.start(*options, "loopback"))
+    assert answer.status == 0
+    assert answer.out.partition(", ")[0].endswith(" to loopback")

@@ -39,7 +39,7 @@ def far_end_text(peer: Peer) -> str:
     """Return a far end as the cockpit names it: its address, `loopback`, or that a device has still to join."""
     if peer == AWAITED_BROWSER:
         return _AWAITED
-    return peer.host if peer.is_loopback else str(peer)
+    return peer.shown
 
 
 FollowDevice = Callable[[], AsyncGenerator[WaitedDevice]]

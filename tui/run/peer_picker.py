@@ -91,8 +91,7 @@ class PeerPicker(TextPrompt):
     """
 
     def __init__(self, peer: Peer, services: RunServices) -> None:
-        value = "loopback" if peer.is_loopback else str(peer)
-        super().__init__("connect to a remote host", value, _HINT, self._find_peer_problem)
+        super().__init__("connect to a remote host", peer.shown, _HINT, self._find_peer_problem)
         self._current = peer
         self._services = services
         self._known: list[KnownPeer] = []

@@ -402,8 +402,7 @@ def open_new_sweep(
         if sweep is not None:
             app.push_screen(SweepScreen(sweep, services, sweeps, peer))
 
-    shown_peer = peer.host if peer.is_loopback else str(peer)
-    app.push_screen(SweepForm(services.catalog, shown_peer, preset_id, direction), open_sweep)
+    app.push_screen(SweepForm(services.catalog, peer.shown, preset_id, direction), open_sweep)
 
 
 async def open_stored_sweep(

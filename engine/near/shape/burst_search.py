@@ -35,6 +35,8 @@ _GROWS: Final = 1.05
 _GROWS_FRAMES: Final = 1.5
 _HEAD_OVER: Final = 1.3
 _SPARE_DATAGRAMS: Final = 32
+_TIGHTER: Final = 0.9  # times the rate that is known: another limit, which the first bursts did not reach
+_FASTER: Final = 1.1
 # A bucket that is so short must not fill while the sender sleeps between two datagrams.
 _SHORT_BUCKET_S: Final = 0.0015
 _LOST: Final = 0.02
@@ -77,11 +79,11 @@ class BurstSearch:
         self._head_bytes = _FIRST_HEAD_BYTES
         self._line_bit_s = 0  # as fast as possible
         self._slower = self._attempts = 0
-        self._overload_bit_s = _FIRST_OVERLOAD_BIT_S
+        self._overload_bit_s, self._overload_s = _FIRST_OVERLOAD_BIT_S, _OVERLOAD_S
         self._cir_bit_s = 0.0
         self._cbs_bytes = 0.0
         self._tried_s = self.pause_s = _PAUSE_S
-        self.is_settled = False
+        self._is_behind_line = self.is_settled = False
         self.readings: list[BurstReading] = []
 
     def next_step(self) -> Step | None:
@@ -104,7 +106,7 @@ class BurstSearch:
             return most, 0
         bit_s = max(1_000, round(_OVERLOAD * self._cir_bit_s * share))
         line_s = _LINE_FRAMES * 8 * self._frame_bytes / self._cir_bit_s
-        seconds = min(_MOST_OVERLOAD_S, max(_OVERLOAD_S, line_s))
+        seconds = min(_MOST_OVERLOAD_S, max(self._overload_s, line_s))
         return min(most, round(seconds * bit_s / 8 / self._datagram_bytes)), bit_s
 
     def _step(self, pause_s: float, head: int, tail: int, tail_bit_s: int) -> Step:
@@ -192,19 +194,31 @@ class BurstSearch:
         """The pause in which the bucket fills, with a margin."""
         return min(_MOST_PAUSE_S, _REFILLED * 8 * self._cbs_bytes / self._cir_bit_s) if self._cir_bit_s else 0.0
 
+    def _is_line(self, reading: BurstReading) -> bool:
+        """Whether a burst shows the line alone, behind which a bucket is known: it did not become empty."""
+        return self._is_behind_line and (reading.cir_bit_s or 0.0) > _FASTER * self._cir_bit_s
+
     def _note_main(self, reading: BurstReading) -> None:
+        unlimited = [each for each in self.readings if each.cir_bit_s is None]
         if reading.cir_bit_s is None:
             self._head_bytes = min(_MOST_HEAD_BYTES, 2 * self._head_bytes)  # the bucket holds more than was sent
             return
-        unlimited = [each for each in self.readings if each.cir_bit_s is None]
+        if self._is_line(reading) and self._overload_s < _MOST_OVERLOAD_S:
+            self._overload_s *= 2
+            return
+        if reading.cir_bit_s < _TIGHTER * self._cir_bit_s and reading.has_loss:
+            self._is_behind_line = True  # burst by burst, the bucket behind it has become empty
+            self.is_settled, self.readings = False, unlimited
+            self._begin_pauses(reading)
+            return
         grown = reading.cbs_bytes > _GROWS * self._cbs_bytes + _GROWS_FRAMES * self._frame_bytes
         if self._phase is _Phase.REPEAT:
             self.readings.append(reading)
             return
         if grown or len(unlimited) == len(self.readings):  # a longer pause may show more
             self.readings = [*unlimited, reading]
-            self.pause_s = max(self._tried_s, self._refill_s)
             self._adopt(reading, _PAUSE_STEP)
+            self.pause_s = max(self._tried_s, self._refill_s)
             self._tried_s = min(_MOST_PAUSE_S, _PAUSE_STEP * self.pause_s)
             if self.pause_s >= _MOST_PAUSE_S:
                 self._phase = _Phase.REPEAT

@@ -15,6 +15,10 @@ A policer loses datagrams as soon as the bucket is empty: those before the first
 In front of a shaper they wait, so that many datagrams from the knee on arrive, at CIR and later and later, before
 the first one is lost. A line behind a long queue does so as well, and has no bucket to speak of: its arrivals are
 on the line from the first one on.
+
+A path may have both: datagrams wait for a line, and a bucket behind it drops some. So if those right behind a lost
+one come more slowly than those that waited, they alone tell the slope, and the bucket is a policer unless those
+before the loss came as slowly.
 """
 
 from bisect import bisect_left
@@ -27,6 +31,8 @@ from typing import Final
 SECOND_NS: Final = 1_000_000_000
 _MIN_ARRIVALS: Final = 12  # on the line: fewer give no slope
 _FEW_ARRIVALS: Final = 4  # of a part of a burst: they have a slope as well
+_DENSE: Final = 0.25  # of the arrivals are behind a lost one if a limit drops
+_TIGHTER: Final = 0.9  # times the rate of what waits: what drops is another limit then
 _LATER: Final = 0.4  # of the arrivals' time, in which the line is looked for first
 _FITS: Final = 3  # each with the arrivals that are on the last line
 _KNEE_FRAMES: Final = 1.0  # below the line
@@ -43,6 +49,7 @@ _STEADY_BUCKET_FRAMES: Final = 4.0
 _STEADY_SHARE: Final = 0.6
 _STEADY_ARRIVALS: Final = 400
 _SLOWER: Final = 0.9
+_FASTER: Final = 1.1  # than CIR
 _LAST_ARRIVALS: Final = 8  # before the first loss, or at the end
 _LATE_NS: Final = 100_000  # of an arrival, or of a sender that was held up: no wait in a queue
 _DRIFT_NS: Final = 20_000  # of both ends' clocks, in a burst
@@ -162,11 +169,16 @@ class _Track:
     def fit(self) -> _Line | None:
         """Return the line of the arrivals from an empty bucket; None if there are too few."""
         slope = self._first_slope(self._from_empty_bucket(0.0))
+        behind = self._behind_lost()
+        tighter = self._first_slope(behind)
+        is_tighter = slope is not None and tighter is not None and tighter < _TIGHTER * slope
+        slope = tighter if is_tighter else slope
         parts: list[_Part] = []
         for _ in range(_FITS):
             if slope is None:
                 return None
-            parts = self._parts(slope, self._from_empty_bucket(self._frame / slope))
+            empty = self._from_empty_bucket(self._frame / slope)
+            parts = self._parts(slope, empty, behind if is_tighter else empty)
             slope = self._common_slope(parts)
         return None if slope is None else self._line(slope, parts)
 
@@ -182,7 +194,7 @@ class _Track:
         for _ in range(_FITS):
             if slope is None:
                 return None
-            parts = self._parts(slope, every)
+            parts = self._parts(slope, every, every)
             slope = self._common_slope(parts)
         pace = self._burst.pace_bit_s
         if slope is None or (pace and slope * 8 * SECOND_NS > _SLOWER * pace):
@@ -245,6 +257,15 @@ class _Track:
             n for n, place in enumerate(self.places) if late_ns[n] > wait_ns or (place > 0 and not came[place - 1])
         ]
 
+    def _behind_lost(self) -> list[int]:
+        """Return the arrivals right behind a lost one: they tell the limit that drops, also behind a slow line.
+
+        None if losses by chance would leave as many other arrivals between them.
+        """
+        behind = [n for n, place in enumerate(self.places) if place > 0 and not self._came[place - 1]]
+        later = behind[len(behind) // 2 :]
+        return behind if later and len(later) >= _DENSE * (len(self.places) - later[0]) else []
+
     def _first_slope(self, empty: list[int]) -> float | None:
         """Return the usual slope between arrivals that are some apart, each pair with the weight of its time.
 
@@ -275,15 +296,18 @@ class _Track:
                 starts.append(n)
         return starts
 
-    def _parts(self, slope: float, empty: list[int]) -> list[_Part]:
-        """Return the parts of the burst that begin with a full bucket, with their arrivals on the line."""
+    def _parts(self, slope: float, empty: list[int], sure: list[int]) -> list[_Part]:
+        """Return the parts of the burst that begin with a full bucket, with their arrivals on the line.
+
+        `empty` may be on it; those of them that are in `sure` tell its height.
+        """
         starts = self._full_again(slope)
         parts: list[_Part] = []
         for start, end in zip(starts, [*starts[1:], len(self.places)], strict=True):
-            chosen = empty[bisect_left(empty, start) : bisect_left(empty, end)]
+            chosen, telling = (each[bisect_left(each, start) : bisect_left(each, end)] for each in (empty, sure))
             offsets = self._offsets(slope, chosen, start)
             later_ns = self.arrived[start] + _LATER * (self.arrived[end - 1] - self.arrived[start])
-            later = [off for n, off in zip(chosen, offsets, strict=True) if self.arrived[n] >= later_ns]
+            later = self._offsets(slope, [n for n in telling if self.arrived[n] >= later_ns], start)
             if not later:
                 parts.append(_Part(start, end, [], 0.0))
                 continue
@@ -324,8 +348,10 @@ class _Track:
         peak_ns = max(rise_ns, self._usual_late_ns(knee, len(places)))
         offered = max(_rate(self._sent, knee, self._frame), _rate(self._sent, len(places) - 1, self._frame))
         cir_bit_s = line.slope * 8 * SECOND_NS
-        wait = _Wait(places[knee], self._frame, cir_bit_s, offered)
-        waits = is_steady or wait.is_in_queue(rise_ns, lost_from)
+        reached = min(offered, _rate(self.arrived, knee, self._frame) or offered)
+        wait = _Wait(places[knee], self._frame, cir_bit_s, reached)
+        came = self._rate_between(knee, before_loss - 1)
+        waits = is_steady or (wait.is_in_queue(rise_ns, lost_from) and came <= _FASTER * cir_bit_s)
         if not is_steady and not has_loss and rise_ns < max(_RISE_FRAMES * self._frame / line.slope, 3 * _LATE_NS):
             return self.unlimited()
         queue_ns = float(peak_ns) if waits else 0.0
@@ -339,6 +365,15 @@ class _Track:
             queue_ns=queue_ns,
             offered_bit_s=offered,
         )
+
+    def _rate_between(self, first: int, last: int) -> float:
+        """Return the rate from one arrival to another, but for some frames that may have come early, in bit/s.
+
+        If datagrams that have waited came faster than CIR, a line before the bucket has delayed them.
+        """
+        span_ns = self.arrived[last] - self.arrived[first] if last > first else 0
+        frames = last - first - _SPARE_FRAMES
+        return frames * self._frame * 8 * SECOND_NS / span_ns if span_ns > 0 else 0.0
 
     def _usual_late_ns(self, knee: int, end: int) -> float:
         """Return the usual delay of the last arrivals before `end`, those from the knee on at most."""
@@ -381,12 +416,12 @@ def _onset_of_loss(came: bytearray, knee_place: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """The place in the burst where the bucket is empty, and the rates around it."""
+    """The place in the burst where the bucket is empty, its rate, and the rate at which the burst reached it."""
 
     knee_place: int
     frame_bytes: int
     cir_bit_s: float
-    offered_bit_s: float
+    reached_bit_s: float
 
     def is_in_queue(self, waited_ns: float, lost_from: int | None) -> bool:
         """Return whether datagrams waited for tokens before the first one was lost for want of room."""
@@ -396,6 +431,6 @@ class _Wait:
         if lost_from is None:
             return True
         # The line is reached a frame early, and an arrival that is late makes it seem so, too.
-        over = max(0.05, 1 - self.cir_bit_s / self.offered_bit_s) if self.offered_bit_s > self.cir_bit_s else 1.0
+        over = max(0.05, 1 - self.cir_bit_s / self.reached_bit_s) if self.reached_bit_s > self.cir_bit_s else 1.0
         early = _KNEE_FRAMES / over + _LATE_NS * self.cir_bit_s / (8 * SECOND_NS * self.frame_bytes)
         return lost_from - self.knee_place > _SPARE_FRAMES + early

@@ -126,6 +126,9 @@ def test_a_peer_as_text_is_the_same_peer(host: str, port: int) -> None:
 def test_the_loopback_peer_needs_no_address() -> None:
     """It stands for an embedded endpoint."""
     assert LOOPBACK.is_loopback
+    assert LOOPBACK.shown == "loopback"
+    assert Peer("loopback", 7_000).shown == "loopback"
+    assert Peer("::1").shown == "[::1]:5820"
     assert check_port(1) == 1
     with pytest.raises(PlanError, match="65535"):
         check_port(0)

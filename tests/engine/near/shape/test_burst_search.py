@@ -14,19 +14,25 @@ LINE = 2e9
 
 
 class Bucket:
-    """A path with a token bucket, which was empty before each pause."""
+    """A path with a token bucket, full at first. It is empty after a burst that was larger than what was in it."""
 
-    def __init__(self, cir_bit_s: float, cbs_bytes: float, queue_bytes: float = 0.0) -> None:
+    def __init__(
+        self, cir_bit_s: float, cbs_bytes: float, queue_bytes: float = 0.0, line_bit_s: float | None = None
+    ) -> None:
         self.cir_bit_s, self.cbs_bytes, self.queue_bytes = cir_bit_s, cbs_bytes, queue_bytes
+        self._line_bit_s = line_bit_s
+        self._level_bytes = cbs_bytes
         self.steps: list[Step] = []
 
     def send(self, step: Step) -> Burst:
         """Return the burst of a step as it arrives."""
-        level = self.cbs_bytes if not self.steps else step.pause_s * self.cir_bit_s / 8
+        level = min(self.cbs_bytes, self._level_bytes + step.pause_s * self.cir_bit_s / 8)
+        self._level_bytes = max(0.0, level - (step.head + step.tail) * FRAME_BYTES)
         self.steps.append(step)
         tail_bit_s = step.tail_bit_s * FRAME_BYTES / DATAGRAM_BYTES or LINE
         times = sending_times(step.head, step.tail, LINE, tail_bit_s)
-        return pass_bucket(times, self.cir_bit_s, self.cbs_bytes, self.queue_bytes, level_bytes=level)
+        bucket = (self.cir_bit_s, self.cbs_bytes, self.queue_bytes)
+        return pass_bucket(times, *bucket, level_bytes=level, line_bit_s=self._line_bit_s)
 
 
 def search(bucket: Bucket) -> tuple[BurstSearch, DirectionShape]:
@@ -56,6 +62,20 @@ def test_a_search_ends_with_the_bucket_s_own_numbers(cir_mbit_s: int, cbs_kb: in
     assert shape.cbs is not None
     assert shape.cir.median == pytest.approx(bucket.cir_bit_s, rel=0.01)
     assert abs(shape.cbs.median - bucket.cbs_bytes) <= max(0.05 * bucket.cbs_bytes, FRAME_BYTES)
+
+
+@pytest.mark.parametrize("line_mbit_s", [30, 60, pytest.param(900, marks=pytest.mark.every)])
+def test_a_bucket_behind_a_slow_line_is_found_and_filled(line_mbit_s: int) -> None:
+    """The first bursts show the line, which needs no pause; the bucket of 2 MB at 20 Mb/s needs 0.8 s."""
+    bucket = Bucket(20e6, 2e6, line_bit_s=line_mbit_s * 1e6)
+    found, shape = search(bucket)
+    assert found.is_settled
+    assert found.pause_s >= 0.8
+    assert shape.kind is LimitKind.POLICER
+    assert shape.cir is not None
+    assert shape.cbs is not None
+    assert shape.cir.median == pytest.approx(20e6, rel=0.01)
+    assert shape.cbs.median == pytest.approx(2e6, rel=0.05)
 
 
 def test_the_pause_is_as_long_as_the_bucket_needs() -> None:

@@ -74,6 +74,21 @@ def test_a_policer_behind_a_line_with_a_queue_is_a_policer() -> None:
     assert reading.queue_bytes == 0
 
 
+@pytest.mark.parametrize(
+    ("cir_mbit_s", "cbs_kb", "queue_kb", "line_mbit_s"),
+    [(50, 2_000, 0, 900), (50, 2_000, 0, 100), (500, 2_000, 0, 700), (200, 500, 0, 300), (50, 2_000, 312, 100)],
+)
+def test_the_tighter_of_two_limits_is_found_if_most_datagrams_waited_for_the_other(
+    cir_mbit_s: int, cbs_kb: int, queue_kb: int, line_mbit_s: int
+) -> None:
+    """The burst is as long as the search sends it for the line, before it knows of a bucket behind it."""
+    cir, cbs, line = cir_mbit_s * 1e6, cbs_kb * 1e3, line_mbit_s * 1e6
+    times = sending_times(200, min(8_000, round(0.4 * 2 * line / 8 / FRAME_BYTES)), 3e9, 2 * line)
+    reading = read(pass_bucket(times, cir, cbs, queue_kb * 1e3, line_bit_s=line, jitter_ns=20_000))
+    assert_close(reading, cir, cbs)
+    assert reading.waits is (queue_kb > 0)
+
+
 @pytest.mark.parametrize("queue_kb", [0, 60])
 def test_a_sender_that_is_held_up_changes_little(queue_kb: int) -> None:
     """Also if the bucket is full again meanwhile, and a second time."""
@@ -94,6 +109,16 @@ def test_a_long_queue_before_a_slow_line_has_no_bucket_and_is_not_a_policer() ->
         assert reading.cbs_bytes <= 2 * FRAME_BYTES
         assert reading.waits
         assert reading.has_loss is (queue < 1e9)
+
+
+@pytest.mark.parametrize("queue_kb", [100, 1_000])
+def test_a_line_that_also_loses_by_chance_is_not_a_policer(queue_kb: int) -> None:
+    """Its datagrams come at one rate before the first loss and after it."""
+    times = sending_times(700, 3_000, 4e9, 80e6)
+    reading = read(pass_bucket(times, 40e6, FRAME_BYTES, queue_kb * 1e3, jitter_ns=20_000, loss=0.1, seed=3))
+    assert reading.waits
+    assert reading.cir_bit_s == pytest.approx(36e6, rel=0.02)  # what comes of it
+    assert reading.cbs_bytes <= 3 * FRAME_BYTES
 
 
 def test_a_burst_that_comes_as_it_was_sent_has_no_limit() -> None:

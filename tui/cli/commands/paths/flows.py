@@ -115,7 +115,7 @@ def flows(options: FlowsOptions) -> int:
     far_end = options.far_end.find_linkgauge(options.peer, "flows")
     request = options.to_request()
     check_output_file("CSV file", options.csv, force=options.force)
-    result = replace(run(_measure(far_end, request)), peer=str(far_end))
+    result = replace(run(_measure(far_end, request)), peer=far_end.shown)
     if options.csv is not None:
         write_csv_file(options.csv, flow_rows(result))
     if options.as_json:

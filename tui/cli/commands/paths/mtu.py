@@ -39,7 +39,7 @@ def mtu(options: MtuOptions) -> int:
     reason = why_unavailable(far_end, Feature.PATH_MTU)
     if reason is not None:
         raise UsageError(f"linkgauge mtu does not go with {far_end}: {reason}")
-    path = replace(run(_measure(far_end)), peer=str(far_end))
+    path = replace(run(_measure(far_end)), peer=far_end.shown)
     if options.as_json:
         emit_json(path_mtu_json(path))
     else:
