@@ -4,7 +4,7 @@ Usage: .venv/bin/python stress/browser_driver.py URL FOLDER down|up|both SESSION
 
 The cost is CPU time in seconds for each kind of process of the browser, as JSON.
 It is a command of its own, because the browser's DevTools are reached in its network namespace alone. With --slow
-the page stands still for nine tenths of the time, so that the device reads slowly.
+the page's reader waits at each message that it receives, so that the device reads slowly.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.
@@ -16,10 +16,7 @@ import contextlib
 import json
 import os
 import re
-import signal
 import sys
-import threading
-from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Final
 
@@ -29,8 +26,14 @@ from end_to_end.chromium import Page, open_page
 
 _DEADLINE_S: Final = 100.0
 _LOOK_S: Final = 0.3
-_STOPPED_S: Final = 0.09
-_RUNNING_S: Final = 0.01
+_MOVER: Final = Path(__file__).parents[1] / "tui" / "endpoint" / "browser" / "page" / "mover.js"
+_SLOW_READER: Final = """
+const memory = new WebAssembly.Memory({initial: 1, maximum: 1, shared: true});
+const own = WebSocket, nobody = new Int32Array(memory.buffer);
+WebSocket = class extends own {
+  set onmessage(react) { super.onmessage = event => { Atomics.wait(nobody, 0, 0, 100); react(event); }; }
+};
+"""  # each wait is one of 100 ms in the thread that reads, without work for a core
 _STATE: Final = "document.getElementById('state').textContent"
 
 
@@ -57,45 +60,6 @@ def browser_cpu_s() -> dict[str, float]:
     return spent
 
 
-def _renderers() -> list[int]:
-    return [each for each in descendants(os.getpid()) if _is_renderer(each)]
-
-
-def _is_renderer(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return False
-
-
-@contextlib.contextmanager
-def mostly_stopped(find: Callable[[], list[int]], *, is_wanted: bool) -> Generator[None]:
-    """Let processes stand still for nine tenths of the time."""
-    over = threading.Event()
-
-    def send(number: signal.Signals, pids: list[int]) -> None:
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-
-    def stop_and_go() -> None:
-        while not over.is_set():
-            pids = find()
-            send(signal.SIGSTOP, pids)
-            over.wait(_STOPPED_S)
-            send(signal.SIGCONT, pids)
-            over.wait(_RUNNING_S)
-
-    thread = threading.Thread(target=stop_and_go)
-    if is_wanted:
-        thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        if is_wanted:
-            thread.join()
-
-
 async def _until(page: Page, expression: str) -> None:
     async with asyncio.timeout(_DEADLINE_S):
         while not await page.evaluate(f"!!({expression})"):  # noqa: ASYNC110 - the state of another process
@@ -105,6 +69,8 @@ async def _until(page: Page, expression: str) -> None:
 async def carry_out(options: argparse.Namespace) -> tuple[str, dict[str, float]]:
     """Carry out the test; return the id of its run, and its CPU time by kinds of processes."""
     async with open_page(options.folder, watches_network=False) as page:
+        if options.slow:
+            await page.replace_script(_MOVER.name, _SLOW_READER + _MOVER.read_text(encoding="utf-8"))
         await page.open(options.url)
         await _until(page, "document.getElementById('start') && !document.getElementById('start').disabled")
         await page.evaluate(
@@ -115,8 +81,7 @@ async def carry_out(options: argparse.Namespace) -> tuple[str, dict[str, float]]
             "document.getElementById('start').click()"
         )
         before = browser_cpu_s()
-        with mostly_stopped(_renderers, is_wanted=options.slow):
-            await _until(page, f"{_STATE} === 'Finished.' || {_STATE}.startsWith('Not possible')")
+        await _until(page, f"{_STATE} === 'Finished.' || {_STATE}.startsWith('Not possible')")
         spent = {name: round(after - before.get(name, 0.0), 2) for name, after in browser_cpu_s().items()}
         text = await page.evaluate("document.body.innerText")
         found = re.search(r"run (\d{8}-\d{6}-\w+)", text)

@@ -51,10 +51,9 @@ class HostedRun(BaseFarRun):
 
     def end(self, reason: Reason, detail: str) -> None:
         """End the run; its last events still go to the reader."""
-        if self.has_started:
-            self.run.stop(reason, detail)
-        else:
+        if not self.has_started:
             super().end(reason, detail)
+        self.run.stop(reason, detail)
 
     async def execute(self) -> RunEnd:
         """Carry the run out, and return its end."""

@@ -217,6 +217,8 @@ class PageRun(Run):
 
     async def _open(self) -> ProbeSample | None:
         """Have the page open its connections, and measure the idle link."""
+        if self._ending.done():  # the page has gone already, or its user has stopped it
+            raise PeerUnreachable(self._ending.result().detail)
         await self.sessions.open_all(self._ask_for_sessions)
         self._run_task(self.probe.measure())
         return await self._sampler.measure_idle()

@@ -367,7 +367,12 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     @property
     def has_foreign_end(self) -> bool:
         """Whether a program of any kind is at the far end, a browser among them: its buffers may have any size."""
-        return self.is_observed or self.dialect is Dialect.BROWSER
+        return self.is_observed or self.is_browser
+
+    @property
+    def is_browser(self) -> bool:
+        """Whether the page of a browser is at the far end: its user has no options."""
+        return self.dialect is Dialect.BROWSER
 
     @property
     def is_latency_test(self) -> bool:
@@ -432,7 +437,7 @@ def describe_unseen(evidence: Evidence, end: End) -> str:
     """Return the words of a finding's evidence for an end whose host is not seen."""
     if evidence.is_observed:
         return f"the {end.label} host is not seen"
-    through = "a browser" if evidence.dialect is Dialect.BROWSER else "iperf3"
+    through = "a browser" if evidence.is_browser else "iperf3"
     return f"the {end.label} host is not seen through {through}"
 
 

@@ -22,6 +22,8 @@ from .trial import Trial
 
 SHOW_BUCKET: Final = "linkgauge shape PEER measures its rate and burst"
 """The command for the numbers of a policer or shaper."""
+FREE_DEVICE: Final = "close the device's other programs and tabs, or test with another device"
+"""What may help a device whose browser reads slowly: it has no command line."""
 _MIN_WINDOW_BYTES: Final = 65_536
 _SHAPERS: Final = {"tbf", "htb", "hfsc", "cbq"}
 _BELOW: Final = 0.95  # of a link's rate, so that the link's own queue stays empty

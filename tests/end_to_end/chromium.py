@@ -45,6 +45,8 @@ class Page:
         self.requested: list[str] = []
         self.problems: list[str] = []
         self.is_closed = False
+        self._replaced: dict[str, str] = {}
+        self._replacing: set[asyncio.Task[None]] = set()
 
     async def call(self, method: str, **parameters: Any) -> Any:
         """Carry out a method of the DevTools protocol; return its result."""
@@ -78,12 +80,29 @@ class Page:
             # A private marker of two bytes, which pyte does not know, would be text.
             data = base64.b64decode(facts["response"]["payloadData"])
             self._stream.feed(data.replace(b"\x1b[?2026$p", b""))
+        elif event == "Fetch.requestPaused":
+            task = asyncio.create_task(self._replace(facts["requestId"], facts["request"]["url"]))
+            self._replacing.add(task)
+            task.add_done_callback(self._replacing.discard)
         elif event == "Network.webSocketClosed":
             self.is_closed = True
         elif event == "Log.entryAdded" and facts["entry"]["level"] == "error":
             self.problems.append(f"{facts['entry']['text']} {facts['entry'].get('url', '')}")
         elif event == "Runtime.exceptionThrown":
             self.problems.append(str(facts["exceptionDetails"]))
+
+    async def replace_script(self, name: str, text: str) -> None:
+        """Give the browser another text for the scripts of a name, which ends their addresses."""
+        self._replaced[name] = text
+        await self.call("Fetch.enable", patterns=[{"urlPattern": f"*{each}"} for each in self._replaced])
+
+    async def _replace(self, request: str, url: str) -> None:
+        text = next(text for name, text in self._replaced.items() if url.endswith(name))
+        headers = [{"name": "Content-Type", "value": "text/javascript"}]
+        body = base64.b64encode(text.encode()).decode()
+        await self.call(
+            "Fetch.fulfillRequest", requestId=request, responseCode=200, responseHeaders=headers, body=body
+        )
 
     async def resize(self, width: int, height: int) -> None:
         """Give the window a size in pixels."""

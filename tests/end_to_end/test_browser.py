@@ -78,9 +78,11 @@ def page_address(linkgauge: Any, tmp_path: Path) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def opened(address: str, folder: Path, size: tuple[int, int] = (360, 740)) -> AsyncGenerator[Page]:
+async def opened(
+    address: str, folder: Path, size: tuple[int, int] = (360, 740), language: str = "en"
+) -> AsyncGenerator[Page]:
     """Open the page at a size, and wait until it is ready."""
-    async with open_page(folder, watches_network=False) as page:
+    async with open_page(folder, watches_network=False, options=[f"--accept-lang={language}"]) as page:
         await page.resize(*size)
         await page.open(address)
         await until(page, _READY)
@@ -228,6 +230,25 @@ async def test_nothing_is_cut_off_in_either_look(
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         ratios = json.loads(await page.evaluate(_CONTRASTS))
         assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+@pytest.mark.every
+async def test_a_link_has_its_whole_name_in_the_language_of_the_browser(page_address: str, tmp_path: Path) -> None:
+    """A narrow list cuts it: then it is below the list as well."""
+    choose = (
+        "(id => {{ const list = document.getElementById('preset'), chosen = document.getElementById('chosen');"
+        "list.value = id; list.dispatchEvent(new Event('change'));"
+        "return [list.selectedOptions[0].lang, chosen.hidden, chosen.textContent, chosen.lang] }})('{}')"
+    )
+    async with opened(page_address, tmp_path, language="ja") as page:
+        name = "1000 Mb イーサネット、全二重、MTU 1500 (gbe-fd-1500)"
+        assert await page.evaluate(choose.format("gbe-fd-1500")) == ["ja", False, name, "ja"]
+        assert await page.evaluate(choose.format("none")) == ["", True, "none (measure only)", ""]
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        await take_picture(page, "japanese")
+        await page.evaluate(choose.format("gbe-fd-1500"))
+        await page.resize(1280, 800)
+        await until(page, "document.getElementById('chosen').hidden")
 
 
 @pytest.mark.every

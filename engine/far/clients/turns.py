@@ -147,12 +147,12 @@ class Turns:
             self._held[client] = plan
             return Turn(self, client)
         if not plan.wait_ns:
-            raise self._busy_error(plan)
+            raise self._busy_error(client, plan)
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[client] = (plan, granted)
         try:
             await asyncio.wait({granted}, timeout=plan.wait_ns / SECOND_NS)
-            self._check_granted(plan, granted)
+            self._check_granted(client, plan, granted)
         except BaseException:
             self.release(client)
             raise
@@ -160,10 +160,10 @@ class Turns:
             self._waiting.pop(client, None)
         return Turn(self, client)
 
-    def _check_granted(self, plan: Plan, granted: asyncio.Future[None]) -> None:
+    def _check_granted(self, client: AdmittedClient, plan: Plan, granted: asyncio.Future[None]) -> None:
         """Raise the error of a turn that was not granted."""
         if not granted.done():
-            raise self._busy_error(plan, f" (waited {plan.wait_ns / SECOND_NS:g} s)")
+            raise self._busy_error(client, plan, f" (waited {plan.wait_ns / SECOND_NS:g} s)")
         granted.result()
 
     def release(self, client: AdmittedClient) -> None:
@@ -189,7 +189,7 @@ class Turns:
         is_alone = plan.exclusive or self.is_exclusive
         return {client: other for client, other in self._held.items() if is_alone or other.exclusive}
 
-    def _busy_error(self, plan: Plan, waited: str = "") -> EndpointBusy:
+    def _busy_error(self, client: AdmittedClient, plan: Plan, waited: str = "") -> EndpointBusy:
         blockers = self._blockers(plan)
         if not blockers:  # the last one has just ended
             return EndpointBusy(f"busy until now; try again{waited}", 0)
@@ -201,7 +201,9 @@ class Turns:
         left_s = max(_left_s(client, other) for client, other in blockers.items())
         free_in_s = None if left_s == math.inf else round(left_s)
         until = "" if free_in_s is None else f", for {free_in_s} s more at most"
-        text = f"busy with {tests}{until}; try again later, or wait for a turn with --wait{waited}"
+        # Other programs cannot wait: iperf3 and the page of a browser.
+        wait = "" if client.software else ", or wait for a turn with --wait"
+        text = f"busy with {tests}{until}; try again later{wait}{waited}"
         return EndpointBusy(text, free_in_s)
 
 

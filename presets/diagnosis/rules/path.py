@@ -308,7 +308,8 @@ def _other_direction(view: FlowView) -> Iterator[str]:
     is_or_was = view.evidence.tense("is", "was")
     if not others:
         if not view.evidence.is_observed:
-            yield f"the other direction {is_or_was} not tested: --direction {view.flow.direction.opposite}"
+            option = f": --direction {view.flow.direction.opposite}"
+            yield f"the other direction {is_or_was} not tested{'' if view.evidence.is_browser else option}"
         return
     bit_s = others[0].bit_s
     is_alike = abs(bit_s - view.flow.bit_s) <= _ALIKE * max(bit_s, view.flow.bit_s)

@@ -106,7 +106,7 @@ def _closed_window(view: FlowView, share: float) -> Finding:
         evidence += (
             f"; the window was clearly below its largest size in {format_share(view.flow.low_window)} of samples"
         )
-    remedy = remedies.show_processes(receiver)
+    remedy = remedies.FREE_DEVICE if view.evidence.is_browser else remedies.show_processes(receiver)
     if receiver.waiting is not None:
         evidence += (
             f"; its worker used {format_share(receiver.busiest_worker)} of a core, "
@@ -146,7 +146,9 @@ def _is_unread(view: FlowView) -> bool:
     if flow.is_read_late or flow.unread is not None:
         return flow.leaves_unread
     if view.evidence.has_foreign_end:
-        return False  # its first window may be of another size
+        # Its first window may be of any size; but no end offers less than a segment (RFC 9293, 3.8.6.2.2) unless
+        # data waits.
+        return window is not None and window < (flow.mss_bytes or 0)
     return window is not None and (
         window < _FIRST_WINDOW_BYTES or (in_flight is not None and in_flight < _IN_WINDOW * window)
     )

@@ -507,6 +507,19 @@ def test_a_constant_window_of_a_browser_is_too_small_and_not_read_slowly() -> No
     assert first(slow).code == "receive-window"
 
 
+def test_a_browser_whose_window_has_no_room_for_a_segment_reads_slowly() -> None:
+    """Also if it had no room from the first sample on; what to do is possible on a phone."""
+    full = {"rtt_us": 30_000, "min_rtt_us": 800, "rwnd_limited": 0.78, "peer_window_bytes": 1_024}
+    finding = first(replace(unseen(run(16.0, cwnd_bytes=900_000, **full)), dialect=Dialect.BROWSER))
+    assert finding.code == "receive-window"
+    assert "reading too slowly" in finding.text
+    assert "tabs" in finding.remedy
+    whole = replace(
+        unseen(run(16.0, cwnd_bytes=900_000, **{**full, "peer_window_bytes": 2_048})), dialect=Dialect.BROWSER
+    )
+    assert "too slowly" not in first(whole).text
+
+
 def test_a_window_of_an_iperf3_that_stops_the_sender_is_not_called_a_slow_reader() -> None:
     """Its kernel's limit is unknown. Only a window that gets smaller shows a slow reader."""
     # Of the 1 050 000 bytes that the peer advertises, 1 000 000 are in flight all the time.

@@ -100,6 +100,7 @@ class PageClient(OpenPage):
         self._pages = pages
         self._run: PageRun | None = None
         self._hosted: HostedRun | None = None
+        self._early_end: RunEnd | None = None  # of a test whose run does not exist yet
         self._has_result = False
         self._testing: asyncio.Task[None] | None = None
 
@@ -110,8 +111,7 @@ class PageClient(OpenPage):
 
     async def close(self) -> None:
         """End the page's test with the endpoint, and close its WebSocket."""
-        if self._hosted is not None:
-            self._hosted.end(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value)
+        self._end_test(RunEnd(Reason.PEER_STOPPED, EndText.FAR_SHUTDOWN.value))
         if self._testing is not None:
             await asyncio.wait([self._testing], timeout=_END_S)
         await super().close()
@@ -131,11 +131,11 @@ class PageClient(OpenPage):
         match message:
             case StartTest():
                 if self._testing is None or self._testing.done():
+                    self._early_end = None
                     self._testing = asyncio.create_task(self._test(message))
                     self._pages.endpoint.track(self._testing)
             case StopTest():
-                if self._hosted is not None:
-                    self._hosted.end(Reason.STOPPED, EndText.STOPPED_HERE.value)
+                self._end_test(RunEnd(Reason.STOPPED, EndText.STOPPED_HERE.value))
             case Hidden():
                 if self._run is not None:
                     self._run.note_hidden()
@@ -146,9 +146,15 @@ class PageClient(OpenPage):
         """End the test of a page that was closed."""
         if self._testing is None:
             return
-        if self._hosted is not None:
-            self._hosted.end(Reason.PEER_LOST, EndText.PAGE_GONE.value)
+        self._end_test(RunEnd(Reason.PEER_LOST, EndText.PAGE_GONE.value))
         await asyncio.wait([self._testing])
+
+    def _end_test(self, end: RunEnd) -> None:
+        """End the test, or have it end as soon as it has a run."""
+        if self._hosted is not None:
+            self._hosted.end(end.reason, end.detail)
+        elif self._early_end is None:
+            self._early_end = end
 
     async def _test(self, start: StartTest) -> None:
         """Carry out a test, from its admission to its result."""
@@ -190,6 +196,8 @@ class PageClient(OpenPage):
         async with run.pool:
             self._run = run
             hosted = self._hosted = HostedRun(run, grant, lambda: self._follow(run, spec))
+            if self._early_end is not None:
+                self._end_test(self._early_end)
             try:
                 end = await carry_out(
                     hosted, admitted, endpoint.log, "stream of a browser", software=admitted.software

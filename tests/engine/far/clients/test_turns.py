@@ -159,3 +159,14 @@ async def test_those_that_wait_are_refused_when_the_endpoint_stops() -> None:
     turns.close("the endpoint is shutting down")
     with pytest.raises(RequestDeclined, match="the endpoint is shutting down"):
         await waiting
+
+
+async def test_a_busy_endpoint_advises_only_its_own_clients_to_wait() -> None:
+    """A page and an iperf3 have no such option."""
+    turns, browser = Turns(), client()
+    browser.software = "browser Chrome 156"
+    await turns.take(client(CountedRun()), PLAN)
+    with pytest.raises(EndpointBusy, match=r"try again later, or wait for a turn with --wait$"):
+        await turns.take(client(), EXCLUSIVE)
+    with pytest.raises(EndpointBusy, match=r"try again later$"):
+        await turns.take(browser, EXCLUSIVE)

@@ -1,15 +1,18 @@
 """Lost packets: how many are too many, and which interface has lost them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from linkgauge.engine.model.counters.samples import NicCounts
+from linkgauge.engine.model.directions import Direction, PerDirection
+from linkgauge.engine.results.responsiveness.result import LoadedLatency, Responsiveness
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.flow_view import flow_views
 from linkgauge.presets.diagnosis.rules.loss import find_loss_limits
 
-from ..evidence_cases import run
+from ..evidence_cases import run, unseen_sender
 
 
 def findings(**case: Any) -> list[Finding]:
@@ -188,3 +191,23 @@ def test_losses_that_come_again_but_seldom_are_only_guessed_to_be_a_policers() -
     assert (finding.code, finding.confidence) == ("policer", 0.5)
     (finding,) = findings(**{**ONE_SLOW_START, "lossy": 0.6, "quiet": 0.1, "rate_spread": 0.2})
     assert (finding.code, finding.confidence) == ("policer", 0.8)
+
+
+@pytest.mark.parametrize(
+    ("rise_ms", "rate_spread", "is_lossy"),
+    [(31.2, 0.03, False), (0.0, 0.03, True), (31.2, 0.5, True), (None, 0.03, True)],
+)
+def test_packets_out_of_order_behind_a_full_queue_are_not_loss(
+    rise_ms: float | None, rate_spread: float, *, is_lossy: bool
+) -> None:
+    """If the sender is not seen, probes find the queue; a busy device delays them as well, but then rates vary."""
+    case = unseen_sender(200.0, out_of_order=2_000, retransmits=None, retransmitted=None, rate_spread=rate_spread)
+    nothing = PerDirection(None, None, None)
+    rise_ns = None if rise_ms is None else rise_ms * 1e6
+    load = LoadedLatency(
+        Direction.IN, 2, 0, 0, 0, nothing, None, rise_ns, None, None, nothing, None, None, None, None, (), None,
+        is_steady=True,
+    )  # fmt: skip
+    measured = Responsiveness("request", None, (load,), rise_ns, None, None)
+    (view,) = flow_views(replace(case, responsiveness=measured))
+    assert [each.code for each in find_loss_limits(view)] == (["loss"] if is_lossy else [])

@@ -22,10 +22,19 @@ DEADLINE_S = 30.0
 
 
 class ScriptedPage:
-    """A page that has greeted: `start` a test, then `read_until` a kind of message."""
+    """A page that has greeted: `start` a test, then `read_until` a kind of message.
 
-    def __init__(self, base: str, client: aiohttp.ClientSession, control: aiohttp.ClientWebSocketResponse) -> None:
-        self.base, self._client, self.control = base, client, control
+    After each message of payload it pauses for `pause_s`, so that it leaves the machine some time.
+    """
+
+    def __init__(
+        self,
+        base: str,
+        client: aiohttp.ClientSession,
+        control: aiohttp.ClientWebSocketResponse,
+        pause_s: float = 0.001,
+    ) -> None:
+        self.base, self._client, self.control, self._pause_s = base, client, control, pause_s
         self.hello: dict[str, Any] = {}
         self.data: list[aiohttp.ClientWebSocketResponse] = []
         self.is_answering = True
@@ -74,7 +83,7 @@ class ScriptedPage:
         url = f"{self.base}data?test={self.hello['test']}&flow={flow}&n={number}&g={generation}"
         data = await self._client.ws_connect(url, origin=_origin_of(self.base), max_msg_size=1 << 20, ssl=False)
         self.data.append(data)
-        self._tasks.append(asyncio.create_task(_discard(data)))
+        self._tasks.append(asyncio.create_task(self._discard(data)))
         return data
 
     async def _probe(self) -> None:
@@ -92,7 +101,11 @@ class ScriptedPage:
         with contextlib.suppress(ConnectionError):
             while not data.closed:
                 await data.send_bytes(block)
-                await asyncio.sleep(0.002)  # some 200 Mb/s each
+                await asyncio.sleep(2 * self._pause_s)  # at 2 ms some 200 Mb/s each
+
+    async def _discard(self, data: aiohttp.ClientWebSocketResponse) -> None:
+        async for _message in data:
+            await asyncio.sleep(self._pause_s)
 
     async def close(self) -> None:
         """Close the page."""
@@ -101,11 +114,6 @@ class ScriptedPage:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for each in (*self.data, self.control):
             await each.close()
-
-
-async def _discard(data: aiohttp.ClientWebSocketResponse) -> None:
-    async for _message in data:
-        await asyncio.sleep(0.001)  # so that it leaves the machine some time
 
 
 def _origin_of(base: str) -> str:
@@ -143,11 +151,11 @@ class _KeyedSetup(BrowserSetup):
 
 
 @asynccontextmanager
-async def open_page(base: str, **headers: str) -> AsyncGenerator[ScriptedPage]:
+async def open_page(base: str, *, pause_s: float = 0.001, **headers: str) -> AsyncGenerator[ScriptedPage]:
     """Open a page, and close it at the end."""
     async with aiohttp.ClientSession(headers=headers) as client:
         control = await client.ws_connect(f"{base}ws", origin=_origin_of(base), ssl=False)
-        page = ScriptedPage(base, client, control)
+        page = ScriptedPage(base, client, control, pause_s)
         try:
             page.hello = await page.read_until("hello")
             yield page

@@ -100,11 +100,13 @@ async def test_a_second_test_of_the_same_page_follows_the_first() -> None:
 
 @pytest.mark.every
 @pytest.mark.loop("uvloop")
-async def test_a_test_that_is_stopped_before_it_began_is_told_so() -> None:
-    """The page waits for one answer to each start."""
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_a_test_that_is_stopped_before_it_began_is_told_so(*, is_open: bool) -> None:
+    """The page waits for one answer to each start, also if the endpoint still prepares the test."""
     async with serving() as (base, endpoint), open_page(base) as page:
         await page.start()
-        await page.read_until("open")
+        if is_open:
+            await page.read_until("open")
         await page.control.send_json({"type": "stop"})
         assert (await page.read_until("refused", "result"))["text"] == "stopped by the user"
         await until(has_no_client(endpoint))
@@ -117,21 +119,27 @@ async def test_a_test_that_is_stopped_before_it_began_is_told_so() -> None:
     "state",
     [
         pytest.param("hello", marks=pytest.mark.every("page states")),
+        "start",
         pytest.param("open", marks=pytest.mark.every("page states")),
         pytest.param("started", marks=pytest.mark.every("page states")),
         "interval",
     ],
 )
 @pytest.mark.loop("uvloop")
-async def test_a_page_that_is_closed_in_any_state_leaves_nothing_behind(state: str) -> None:
-    """Its run ends as lost, and the endpoint serves the next one."""
+async def test_a_page_that_is_closed_in_any_state_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    """Its run ends as lost, and the endpoint serves the next one without waiting for the page's connections."""
+    monkeypatch.setattr("linkgauge.engine.browser.page_run._OPEN_S", 300.0)
     async with serving() as (base, endpoint):
         async with open_page(base) as page:
             if state != "hello":
                 await page.start(seconds=20)
+            if state not in ("hello", "start"):
                 await page.read_until(state)
         await until(has_no_client(endpoint))
         runs = endpoint.get_status().totals.runs
+        assert state != "start" or runs == {"peer_lost": 1}
         assert runs in ({}, {"peer_lost": 1}, {"failed": 1}), runs
         async with open_page(base) as page:
             await page.start(seconds=3)

@@ -13,6 +13,7 @@ import trustme
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is not installed")
 
 from linkgauge.engine.browser.page_far_end import open_page_run  # noqa: E402
+from linkgauge.engine.control.handshake import HandshakeResult  # noqa: E402
 from linkgauge.engine.model.directions import Direction  # noqa: E402
 from linkgauge.engine.model.errors import PeerUnreachable, PlanError, RequestDeclined, TlsError  # noqa: E402
 from linkgauge.engine.model.events import Changed, Ended, Sampled  # noqa: E402
@@ -187,6 +188,27 @@ async def test_a_device_that_goes_ends_the_run_and_one_that_sleeps_does_not_begi
                     await page.close()
                 elif isinstance(event, Ended):
                     assert event.end.reason is Reason.PEER_LOST
+
+
+async def test_a_device_that_goes_before_it_is_asked_to_open_connections_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The app says at once that it has gone."""
+    monkeypatch.setattr("linkgauge.engine.browser.page_run._OPEN_S", 300.0)
+    async with waiting() as (room, invitation), open_page(invitation.link) as page:
+        await join(page, invitation.code)
+        far_end = room.room.find_page(LOCAL).far_end
+        describe = far_end.describe
+
+        async def go_first() -> HandshakeResult:
+            ends = await describe()
+            asyncio.get_running_loop().call_soon(lambda: far_end.run and far_end.run.lose_page())
+            return ends
+
+        far_end.describe = go_first
+        with pytest.raises(PeerUnreachable, match="the page was closed"):
+            async with open_page_run(Plan(), far_end):
+                pass
 
 
 def with_certificate(folder: Path) -> RoomConfig:

@@ -48,8 +48,12 @@ function greet(hello) {
   const times = [5, 10, 20, 30, 60].filter(time => time <= hello.seconds);
   fill($("seconds"), times.length ? times : [hello.seconds], times.includes(+$("seconds").value) ? +$("seconds").value : 10);
   const japanese = navigator.language.toLowerCase().startsWith("ja");
-  if ($("preset").length < 3) for (const each of hello.presets)
-    $("preset").add(new Option((japanese ? each.name_ja : each.name) + " (" + each.id + ")", each.id));
+  if ($("preset").length < 3) for (const each of hello.presets) {
+    const option = new Option((japanese ? each.name_ja : each.name) + " (" + each.id + ")", each.id);
+    if (japanese && each.name_ja !== each.name) option.lang = "ja";  // Chinese fonts have other shapes
+    $("preset").add(option);
+  }
+  showChosen();
   $("privacy").textContent = hello.has_tls ? "Connections use TLS." :
     "This page uses plain HTTP: others on the network can read its link and its results, and start tests with the link.";
   waits = !!hello.waits;
@@ -142,6 +146,14 @@ function show(interval) {
   say((interval.warmup ? "Warm-up, " : "Running, ") + Math.round(interval.elapsed_s) + (seconds ? " of " + seconds + " s." : " s."));
   draw();
 }
+function showChosen() {  // a narrow list cuts the end of a name, which may be all that tells two links apart
+  const list = $("preset"), option = list.options[list.selectedIndex], style = getComputedStyle(list);
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = style.fontWeight + " " + style.fontSize + " " + style.fontFamily;
+  $("chosen").hidden = !option || pen.measureText(option.text).width < list.clientWidth - 44;
+  $("chosen").textContent = option ? option.text : "";
+  $("chosen").lang = option ? option.lang : "";
+}
 function showExpected() {
   for (const way of ["down", "up"])
     $(way).querySelector(".expected").textContent = expected[way] ? "expected " + number(expected[way]) : "";
@@ -223,7 +235,8 @@ $("form").addEventListener("submit", event => {
   if (running) { send({type: "stop"}); say("Stopping."); } else start();
 });
 document.addEventListener("visibilitychange", () => { if (document.hidden && running) send({type: "hidden"}); });
-addEventListener("resize", draw);
+$("preset").addEventListener("change", showChosen);
+addEventListener("resize", () => { draw(); showChosen(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 connect();
 draw();
