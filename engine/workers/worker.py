@@ -33,13 +33,12 @@ from ..model.workload import Workload
 from ..workloads import session_handshake, sockets
 from ..workloads.byte_budget import ByteBudget
 from ..workloads.session import (
-    RECEIVE_BYTES,
     Payload,
     SendingSession,
     Session,
     SessionContext,
     WorkerResources,
-    allocate_buffer,
+    receive_buffer,
 )
 from ..workloads.session_handshake import CrrEndpoint, SessionConfig, SessionSpec
 from ..workloads.socket_io import create_poller
@@ -171,7 +170,7 @@ class Worker:
         sending = sockets.supported_mode(command.sending_mode or command.mode)
         self._resources = WorkerResources(
             payload=Payload(command.block_bytes, sending, self._config.head_of(command.block_bytes)),
-            buffer=allocate_buffer(max(RECEIVE_BYTES, command.block_bytes)),
+            buffer=receive_buffer(mode, command.block_bytes),
             mode=mode,
             requests=Payload(command.request_bytes * command.burst),
             poller=create_poller(),

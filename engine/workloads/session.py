@@ -39,6 +39,7 @@ from .sockets import set_pacing, set_unsent_limit, unsent_limit_bytes
 # ms/MiB out of pieces of 64 KiB, and 0.24 out of one piece (72 and 55 Gb/s), eight rounds of each in turn.
 PIECE_BYTES: Final = 64 * 1024
 RECEIVE_BYTES: Final = 1 << 20  # the smallest receive buffer of a worker
+DISCARD_BYTES: Final = 4 << 20  # at once, of a receiver that writes none of them to its buffer
 CLOSED_BY_PEER: Final = "closed by the other host"
 
 
@@ -101,6 +102,11 @@ class Payload:
         if self._fd is not None and self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def receive_buffer(mode: Mode, block_bytes: int) -> memoryview:
+    """Return a worker's receive buffer. Nothing is written to one of `discard`, so its size takes no memory."""
+    return allocate_buffer(max(DISCARD_BYTES if mode is Mode.DISCARD else RECEIVE_BYTES, block_bytes))
 
 
 def allocate_buffer(size_bytes: int) -> memoryview:
