@@ -26,7 +26,8 @@ from .schema_and_older_files import SchemaGaps, fill_gaps_for_reading, find_gaps
 
 RUN_LOG_FILE_NAME: Final = "runs.sqlite3"
 _JOURNAL_SUFFIX: Final = "-journal"
-_SUFFIXES: Final = ("-wal", "-shm", _JOURNAL_SUFFIX)  # SQLite makes the others with the mode of the first
+_WITH_ENTRIES: Final = ("-wal", _JOURNAL_SUFFIX)  # files that may have what the log itself lacks
+_SUFFIXES: Final = (*_WITH_ENTRIES, "-shm")  # SQLite makes them with the mode of the log
 LOCK_WAIT_S: Final = 10.0  # another process's commit takes milliseconds; a disk that hangs takes longer
 _PREPARE_S: Final = 1.0  # a file that is locked for longer is prepared by the writer, which can wait
 _WAL_BYTES: Final = 4 << 20  # the size that the file of the write-ahead log is cut to when it has been written back
@@ -207,8 +208,8 @@ def _connect_for_reading(path: Path, busy_s: float) -> LogConnection:
     try:
         return _connect(path, busy_s)
     except sqlite3.OperationalError as error:
-        has_room = _code(error) not in _NOT_WRITTEN and not _is_disk_full(path, error)
-        if has_room or any(map(_has_content, (path.with_name(path.name + suffix) for suffix in _SUFFIXES[::2]))):
+        cannot_write = _code(error) in _NOT_WRITTEN or _is_disk_full(path, error)
+        if not cannot_write or any(_has_content(path.with_name(path.name + suffix)) for suffix in _WITH_ENTRIES):
             raise
     return _connect(path, busy_s, is_fixed=True)
 
