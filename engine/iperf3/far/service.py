@@ -158,7 +158,7 @@ class Iperf3Service:
         try:
             parameters = await self._read_parameters(channel)
             with contextlib.ExitStack() as stack:
-                admission = partial(self._admission.admit, client, time.monotonic_ns())
+                admission = partial(self._admission.admit, client, time.monotonic_ns(), is_iperf3=True)
                 admitted = await self._find_room(client, lambda: stack.enter_context(admission()))
                 self._unproved.discard(connection)
                 version = parameters.client_version
@@ -220,7 +220,7 @@ class Iperf3Service:
         if longest is not None and idle_ns[longest] >= _IDLE_NS:
             longest.give_up_place()
             return True
-        are_preparing = any(one.software is not None and one.run is None for one in clients)
+        are_preparing = any(one.is_iperf3 and one.run is None for one in clients)
         return are_preparing or not all(test.has_payload for test in tests)
 
     async def _read_parameters(self, channel: Iperf3Channel) -> TestParameters:

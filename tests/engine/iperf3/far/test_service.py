@@ -15,8 +15,12 @@ from linkgauge.engine.iperf3.far import service
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.iperf3.protocol.users import UserList, hash_password, make_token
+from linkgauge.engine.model.events import Ended
 from linkgauge.engine.model.limits import Limits
-from linkgauge.engine.model.plan import MIB, SECOND_NS
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
+from linkgauge.engine.near.run import open_run
 
 from ...iperf3_peer import needs_iperf3
 from ...rsa_keys import private_pem, public_pem, server_key
@@ -245,6 +249,21 @@ async def test_a_test_without_payload_makes_room_for_another_of_its_address(
         for client in (first, trickling, *honest):
             await client.close()
         assert sum("another test needed its place" in end["text"] for end in scene.ends()) == 2
+
+
+async def test_tests_of_iperf3_take_no_place_of_a_linkgauge_client_of_their_address() -> None:
+    """Whoever proves a key has places beside those who cannot."""
+    limits = Limits(clients=1, clients_per_address=1, client_memory_bytes=40 * MIB)
+    async with serve(limits=limits) as scene:
+        stranger = await RawClient.connect(scene.port)
+        await stranger.start(16, parallel=16)
+        plan = Plan(duration_ns=SECOND_NS // 2, rate_bit_s=10_000_000)
+        async with asyncio.timeout(DEADLINE_S), open_run(plan, Peer(*scene.endpoint.address)) as run:
+            events = [event async for event in run]
+        assert isinstance(events[-1], Ended)
+        assert events[-1].end.reason is Reason.COMPLETED
+        await stranger.exchange()
+        await stranger.close()
 
 
 async def _trickle(client: RawClient) -> None:
