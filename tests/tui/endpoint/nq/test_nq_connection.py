@@ -267,7 +267,7 @@ async def test_connections_that_show_no_link_make_room_and_have_a_deadline(
     certificate: Certificate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As those of HTTP/1.1: a stranger keeps none open, and 32 KiB of it are read."""
-    monkeypatch.setattr(visitors, "DEADLINE_S", 1.0)
+    monkeypatch.setattr(visitors, "DEADLINE_S", 4.0)
     async with serving(certificate=certificate) as (base, _endpoint), beside(base):
         async with connected(base) as silent, asyncio.timeout(DEADLINE_S):
             await silent.read_to_end()
