@@ -10,6 +10,7 @@ from ....engine.far.listener import listen, reachable_hosts
 from ....engine.model.ip_address import is_loopback_address
 from ....engine.model.limits import Limits
 from ....engine.model.shared_key import SharedKey
+from ....engine.model.texts.shell_commands import shell_command
 
 WELL_KNOWN: Final = ".well-known/nq"
 """The end of the address that a client of networkQuality is given (draft-ietf-ippm-responsiveness)."""
@@ -75,6 +76,11 @@ class BrowserSetup:
     def quality_link(self, link: str) -> str | None:
         """Return the address for a client of networkQuality by the link to the page; None if it is not served."""
         return None if self.quality_problem is not None else f"{link}{WELL_KNOWN}"
+
+    def quality_command(self, link: str) -> str | None:
+        """Return the command to paste on a Mac, which need not trust the certificate; None if it is not served."""
+        address = self.quality_link(link)
+        return None if address is None else shell_command("networkQuality", "-k", "-C", address)
 
     @property
     def _scheme(self) -> str:
