@@ -159,7 +159,7 @@ class Iperf3Service:
             parameters = await self._read_parameters(channel)
             with contextlib.ExitStack() as stack:
                 admission = partial(self._admission.admit, client, time.monotonic_ns(), is_iperf3=True)
-                admitted = await self._find_room(client, lambda: stack.enter_context(admission()))
+                admitted = await self._find_place(client, lambda: stack.enter_context(admission()))
                 self._unproved.discard(connection)
                 version = parameters.client_version
                 admitted.software = f"iperf3 {version}" if version else "iperf3"
@@ -187,24 +187,26 @@ class Iperf3Service:
         finally:
             channel.abort()
 
+    async def _find_place(self, client: str, take: Callable[[], _T]) -> _T:
+        """Return a place as `take` admits a client to it; those of a network that wait come in turn."""
+        async with self._queues.setdefault(client_network(client), asyncio.Lock()):
+            return await self._find_room(client, take)
+
     async def _find_room(self, client: str, take: Callable[[], _T]) -> _T:
         """Return what `take` takes of the limits; raise LimitReached if no test leaves room for it in a moment.
 
         A test that is over leaves room by itself. An idle one is ended: a client that holds places without payload
-        does not keep others of its address out. Those that wait come in turn, each network by itself.
+        does not keep others of its address out.
         """
-        network = client_network(client)
-        queue = self._queues.setdefault(network, asyncio.Lock())
-        until_s = asyncio.get_running_loop().time() + _PLACE_DEADLINE_S
-        async with queue:
-            while True:
-                try:
-                    return take()
-                except LimitReached as error:
-                    is_late = asyncio.get_running_loop().time() >= until_s
-                    if is_late or not self._makes_room(network, error.limit):
-                        raise
-                await asyncio.sleep(_PLACE_LOOK_S)
+        network, until_s = client_network(client), asyncio.get_running_loop().time() + _PLACE_DEADLINE_S
+        while True:
+            try:
+                return take()
+            except LimitReached as error:
+                is_late = asyncio.get_running_loop().time() >= until_s
+                if is_late or not self._makes_room(network, error.limit):
+                    raise
+            await asyncio.sleep(_PLACE_LOOK_S)
 
     def _makes_room(self, network: str, limit: str) -> bool:
         """Return whether a test is about to leave room; end the one that has been idle for longest if none is."""

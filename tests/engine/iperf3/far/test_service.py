@@ -251,6 +251,19 @@ async def test_a_test_without_payload_makes_room_for_another_of_its_address(
         assert sum("another test needed its place" in end["text"] for end in scene.ends()) == 2
 
 
+async def test_clients_that_wait_for_a_place_all_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has its place and prepares its test does not wait for those that have none."""
+    monkeypatch.setattr(service, "_IDLE_NS", SECOND_NS // 5)
+    monkeypatch.setattr(service, "_PLACE_DEADLINE_S", 3 * DEADLINE_S)  # nobody is refused instead
+    async with serve(limits=Limits(clients_per_address=2)) as scene:
+        async with asyncio.timeout(DEADLINE_S):
+            clients = [await RawClient.connect(scene.port) for _ in range(8)]
+            await asyncio.gather(*(client.send_parameters() for client in clients))
+            assert {await client.state() for client in clients} == {State.CREATE_STREAMS}
+        for client in clients:
+            await client.close()
+
+
 async def test_tests_of_iperf3_take_no_place_of_a_linkgauge_client_of_their_address() -> None:
     """Whoever proves a key has places beside those who cannot."""
     limits = Limits(clients=1, clients_per_address=1, client_memory_bytes=40 * MIB)
