@@ -1,7 +1,4 @@
-"""A run with a page of a browser as its far end. The page has opened the connections; this end measures all of it.
-
-A sample of the far end has the local kernel's counts (`Sample.is_from_sender`), as in a run against iperf3.
-"""
+"""A run with a page of a browser as its far end: the page opens the connections, and this end measures."""
 
 import asyncio
 import secrets
@@ -12,22 +9,21 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..control.handshake import HandshakeResult
-from ..model.counters.samples import ProbeSample, Sample
-from ..model.directions import Direction, End
+from ..model.counters.samples import ProbeSample
+from ..model.directions import Direction
 from ..model.errors import LinkgaugeError, PeerUnreachable, RemoteProtocolError
 from ..model.peer import Peer
 from ..model.plan import SECOND_NS, Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.texts.warning_text import WarningText
-from ..near.base_run import ExpectationFinder, Run, WorkerSetup, no_expectation
+from ..near.base_run import ExpectationFinder, WorkerSetup, no_expectation
 from ..near.session_set import SessionKey, SessionSet
 from ..protocol.messages import Change
-from ..workers.ipc import AdoptSession, ConnectionLost, ConnectionOpened
+from ..workers.ipc import AdoptSession, ConnectionLost
 from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER
 from ..workloads.session_handshake import SessionSpec
-from ..workloads.sockets import read_socket_info
-from .metered_session import MeteredConnection, meter_socket
+from .metered_run import MeteredRun
 from .page_messages import WAYS
 from .page_probe import PageProbe
 
@@ -123,7 +119,7 @@ class PageSessions(SessionSet):
         await self._pool.send_command(AdoptSession(SessionSpec(direction, session, generation, None, "")), fd)
 
 
-class PageRun(Run):
+class PageRun(MeteredRun):
     """A run whose far end is a page: enter its `pool`, then `driven(run)`."""
 
     def __init__(
@@ -146,14 +142,17 @@ class PageRun(Run):
             mode: How this end moves payload if the plan names no mode; None copies.
         """
         setup = WorkerSetup(mode, is_browser=True)
-        super().__init__(plan, peer, ends, ends.ip_version or 4, expectation_for, setup)
+        super().__init__(plan, peer, ends, expectation_for, setup)
         self._link = link
         self.sessions = PageSessions(self.pool, plan.settings)
         self._sessions = self.sessions
         self.probe = PageProbe(self.pool.counters, self._ping, link.sock)
         self._was_hidden = False
-        self._metered: dict[SessionKey, MeteredConnection] = {}
-        self.begun, self.over = asyncio.Event(), asyncio.Event()
+
+    @property
+    def awaited_connections(self) -> int:
+        """The number of connections that the page is about to open."""
+        return self.sessions.awaited
 
     def change_settings(self, settings: Settings) -> None:
         """Change direction and sessions during the run; the page chooses its window itself."""
@@ -186,31 +185,9 @@ class PageRun(Run):
             self._was_hidden = True
             self._events.warn(WarningText.PAGE_HIDDEN.value)
 
-    def meter(self, direction: Direction, session: int, sock: socket.socket) -> MeteredConnection:
-        """Return the session of a claimed connection whose bytes the caller moves, from `begun` to its own `over`.
-
-        The session closes `sock`, a descriptor of its own. The run must want it, and must not be over.
-        """
-        if not self._metered:
-            self._run_task(self._refresh_metered())
-        metered = meter_socket(sock, self.pool.counters, direction, session)
-        self._metered[direction, session] = metered
-        info = read_socket_info(sock, End.NEAR, direction, session, Mode.COPY, None)
-        self._handle_worker_event(ConnectionOpened(info))
-        return metered
-
     def lose(self, direction: Direction, session: int, generation: int) -> None:
         """Note that a claimed connection has ended."""
         self._handle_worker_event(ConnectionLost(direction, session, generation, CLOSED_BY_PEER))
-
-    async def _refresh_metered(self) -> None:
-        while True:
-            await asyncio.sleep(_REFRESH_S)
-            self._read_metered()
-
-    def _read_metered(self) -> None:
-        for metered in self._metered.values():
-            metered.session.refresh()
 
     async def _ping(self, number: int) -> None:
         await self._link.send("ping", n=number)
@@ -233,15 +210,11 @@ class PageRun(Run):
 
     def release(self) -> None:
         """End what the run has begun, also if it was never driven. Call it before its counters are closed."""
-        self.over.set()
         self.probe.close()
-        for task in self._tasks:
-            task.cancel()
-        for metered in self._metered.values():
-            metered.end()
+        super().release()
 
     def _listen(self) -> None:
-        self.begun.set()
+        super()._listen()
         self._run_task(self._begin_at_page())
 
     async def _begin_at_page(self) -> None:
@@ -262,9 +235,3 @@ class PageRun(Run):
         if end.reason is Reason.SESSION_LOST:
             return RunEnd(Reason.PEER_LOST, EndText.PAGE_GONE.value)
         return end
-
-    def _handle_near_sample(self, sample: Sample) -> None:
-        self._events.add_sample(sample)
-        stand_in = sample.for_unseen_receiver()
-        if stand_in is not None:
-            self._events.add_sample(stand_in)

@@ -19,6 +19,7 @@ SSH_SCHEME: Final = "ssh://"
 IPERF3_SCHEME: Final = "iperf3://"
 IPERF3_PORT: Final = 5201
 BROWSER_SCHEME: Final = "browser://"
+QUALITY_SCHEME: Final = "networkquality://"
 _MAX_PORT_DIGITS: Final = 5
 _PEER_FORMS: Final = "give HOST, HOST:PORT, [IPv6]:PORT or loopback"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
@@ -124,6 +125,7 @@ class Peer:
     iperf3: Iperf3Settings | None = None
     only_ip: IpVersion | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     is_browser: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    is_quality_client: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for an impossible address."""
@@ -133,12 +135,13 @@ class Peer:
         check_port(self.port)
 
     def __str__(self) -> str:
-        """Return `host:port`, IPv6 in brackets, `ssh://…`, `iperf3://…` or `browser://host`."""
+        """Return `host:port`, IPv6 in brackets, `ssh://…`, `iperf3://…`, `browser://host`, `networkquality://host`."""
         if self.ssh is not None:
             return format_ssh_address(self.host, self.ssh)
         place = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-        if self.is_browser:
-            return f"{BROWSER_SCHEME}{f'[{self.host}]' if ':' in self.host else self.host}"
+        if self.is_browser or self.is_quality_client:
+            scheme = BROWSER_SCHEME if self.is_browser else QUALITY_SCHEME
+            return f"{scheme}{f'[{self.host}]' if ':' in self.host else self.host}"
         if self.iperf3 is None:
             return place
         user = f"{self.iperf3.user}@" if self.iperf3.user else ""
@@ -192,8 +195,8 @@ class Peer:
             return cls(host, ssh=ssh)
         if is_iperf3_address(text):
             return cls._parse_iperf3(text)
-        if text.strip().lower().startswith(BROWSER_SCHEME):
-            raise PlanError("peer", repr(text), "a browser starts its test itself: linkgauge endpoint --http")
+        if text.strip().lower().startswith((BROWSER_SCHEME, QUALITY_SCHEME)):
+            raise PlanError("peer", repr(text), "such a client starts its test itself: linkgauge endpoint --http")
         host, port = text.strip(), ""
         if host.startswith("["):
             host, bracket, rest = host[1:].partition("]")

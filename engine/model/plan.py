@@ -58,11 +58,12 @@ _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAM
 
 
 class Dialect(StrEnum):
-    """The protocol between the two ends: linkgauge's own, iperf3's, or WebSockets with a page of a browser."""
+    """The protocol between the two ends: linkgauge's own, iperf3's, a browser's page's, or networkQuality's."""
 
     LINKGAUGE = "linkgauge"
     IPERF3 = "iperf3"
     BROWSER = "browser"
+    NETWORKQUALITY = "networkquality"
     OBSERVED = "observed"  # a connection of another program, whose protocol is its own
 
 

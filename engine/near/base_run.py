@@ -75,12 +75,13 @@ class WorkerSetup(NamedTuple):
     """How the workers send a stream if the plan leaves that to them, and what depends on the far end's program.
 
     Without a mode they copy. `iperf3` is the format of datagrams for it. With `is_browser` the sessions are
-    WebSockets of a page, and no worker hosts the probe.
+    WebSockets of a page, and no worker hosts the probe. Without `has_workers` the run's owner moves the payload.
     """
 
     mode: Mode | None
     iperf3: Iperf3Format | None = None
     is_browser: bool = False
+    has_workers: bool = True
 
 
 class Run(ABC):
@@ -130,6 +131,7 @@ class Run(ABC):
             iperf3=setup.iperf3,
             sending_mode=setup.mode,
             is_browser=setup.is_browser,
+            has_workers=setup.has_workers,
         )
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)

@@ -74,6 +74,7 @@ class WorkerPool:
         *,
         sending_mode: Mode | None = None,
         is_browser: bool = False,
+        has_workers: bool = True,
     ) -> None:
         """Make a pool without workers.
 
@@ -86,9 +87,11 @@ class WorkerPool:
             iperf3: The format of datagrams if the other end is iperf3.
             sending_mode: How this end sends a stream if the plan leaves that to it: None copies.
             is_browser: Whether the other end is a page. Then the owner of the pool measures the probe.
+            has_workers: Whether it starts any workers: not if the owner moves the payload as well.
         """
         self._plan = plan
         self._sending_mode = sending_mode
+        self._has_workers = has_workers
         self._sessions = SessionConfig(end, plan.workload, plan.socket, iperf3, is_browser)
         self._on_event = on_event
         self._on_lost = on_lost
@@ -109,7 +112,7 @@ class WorkerPool:
             settings = self._plan.settings
             numbers = {
                 self._worker_of(flow, session)
-                for flow in settings.direction.flows
+                for flow in (settings.direction.flows if self._has_workers else ())
                 for session in range(1, settings.sessions + 1)
             }
             if self._plan.probe and self._sessions.dialect is not Dialect.BROWSER:

@@ -26,6 +26,7 @@ from ..wire import Variant, derive
 from .period_sums import EndSums, FlowSums, PeriodSums
 
 MIN_SHARE: Final = 0.05
+_THROUGH: Final = {Dialect.BROWSER: "a browser", Dialect.NETWORKQUALITY: "networkQuality"}
 """The smallest share of the gap that is worth a finding."""
 
 # Of the samples: a receiver may be late once. Links without a late receiver had none in 40 runs.
@@ -367,12 +368,12 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     @property
     def has_foreign_end(self) -> bool:
         """Whether a program of any kind is at the far end, a browser among them: its buffers may have any size."""
-        return self.is_observed or self.is_browser
+        return self.is_observed or self.is_device
 
     @property
-    def is_browser(self) -> bool:
-        """Whether the page of a browser is at the far end: its user has no options."""
-        return self.dialect is Dialect.BROWSER
+    def is_device(self) -> bool:
+        """Whether a browser or a client of networkQuality is at the far end: its user has no options."""
+        return self.dialect in _THROUGH
 
     @property
     def is_latency_test(self) -> bool:
@@ -437,8 +438,7 @@ def describe_unseen(evidence: Evidence, end: End) -> str:
     """Return the words of a finding's evidence for an end whose host is not seen."""
     if evidence.is_observed:
         return f"the {end.label} host is not seen"
-    through = "a browser" if evidence.is_browser else "iperf3"
-    return f"the {end.label} host is not seen through {through}"
+    return f"the {end.label} host is not seen through {_THROUGH.get(evidence.dialect, 'iperf3')}"
 
 
 def nic_name(end: EndEvidence) -> str:

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from ...engine.results.summary import Summary
 
 NOT_SEEN: Final = "not seen through iperf3"
-_NOT_SEEN_BY: Final = {Dialect.OBSERVED: "not seen", Dialect.BROWSER: "not seen through a browser"}
+_NOT_SEEN_BY: Final = {
+    Dialect.OBSERVED: "not seen",
+    Dialect.BROWSER: "not seen through a browser",
+    Dialect.NETWORKQUALITY: "not seen through networkQuality",
+}
 _OBSERVED_COUNTS: Final = {Direction.OUT: "acknowledged", Direction.IN: "received"}
 _WHOLE: Final = "its CPU cores, interface, buffers and windows"
 
@@ -23,6 +27,8 @@ def host_text(host: HostInfo) -> str:
         return "iperf3, which tells nothing of its host"
     if host.is_browser:
         return "a browser, which tells nothing of its host"
+    if host.is_quality_client:
+        return "a client of networkQuality, which tells nothing of its host"
     if host.is_unseen:
         return "another program, whose host is not seen"
     return f"{numbers.sanitize(host.system)}, {numbers.quantity(host.cores, 'core')}"
