@@ -12,26 +12,25 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..control.handshake import HandshakeResult
-from ..model.counters.samples import ProbeSample, Sample
-from ..model.directions import Direction, End
+from ..model.counters.samples import ProbeSample
+from ..model.directions import Direction
 from ..model.errors import LinkgaugeError, PeerUnreachable, RemoteProtocolError
 from ..model.peer import Peer
-from ..model.plan import SECOND_NS, Mode, Plan, Settings
+from ..model.plan import SECOND_NS, Dialect, Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.texts.warning_text import WarningText
-from ..near.base_run import ExpectationFinder, Run, WorkerSetup, no_expectation
+from ..near.base_run import ExpectationFinder, WorkerSetup, no_expectation
 from ..near.session_set import SessionKey, SessionSet
+from ..near.unseen_far_end import UnseenFarEndRun, keys_of
 from ..protocol.messages import Change
-from ..workers.ipc import AdoptSession, ConnectionLost, ConnectionOpened
+from ..protocol.websocket_frames import message_head
+from ..workers.ipc import AdoptSession, ConnectionLost
 from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER
 from ..workloads.session_handshake import SessionSpec
-from ..workloads.sockets import read_socket_info
-from .metered_session import MeteredConnection, meter_socket
 from .page_messages import WAYS
 from .page_probe import PageProbe
 
-_REFRESH_S: Final = 0.05
 _FIRST_GENERATIONS: Final = 500_000
 _OPEN_S: Final = 12.0  # eight connections each way, one after the other, over a slow link
 SILENCE_NS: Final = 5_000_000_000  # a phone that sleeps answers no ping
@@ -51,11 +50,6 @@ class PageLink:
 
 AskForSessions = Callable[[dict[SessionKey, int]], Awaitable[None]]
 """Has the page open connections: the generation of each by its direction and number."""
-
-
-def keys_of(settings: Settings) -> list[SessionKey]:
-    """Return the sessions that settings want."""
-    return [(flow, number) for number in range(1, settings.sessions + 1) for flow in settings.direction.flows]
 
 
 class PageSessions(SessionSet):
@@ -123,7 +117,7 @@ class PageSessions(SessionSet):
         await self._pool.send_command(AdoptSession(SessionSpec(direction, session, generation, None, "")), fd)
 
 
-class PageRun(Run):
+class PageRun(UnseenFarEndRun):
     """A run whose far end is a page: enter its `pool`, then `driven(run)`."""
 
     def __init__(
@@ -145,14 +139,13 @@ class PageRun(Run):
             expectation_for: Returns the rates to expect under given settings.
             mode: How this end moves payload if the plan names no mode; None copies.
         """
-        setup = WorkerSetup(mode, is_browser=True)
+        setup = WorkerSetup(mode, program=Dialect.BROWSER, head=message_head(plan.block_bytes))
         super().__init__(plan, peer, ends, ends.ip_version or 4, expectation_for, setup)
         self._link = link
         self.sessions = PageSessions(self.pool, plan.settings)
         self._sessions = self.sessions
-        self.probe = PageProbe(self.pool.counters, self._ping, link.sock)
+        self.probe = PageProbe(self.pool.counters)
         self._was_hidden = False
-        self._metered: dict[SessionKey, MeteredConnection] = {}
         self.begun, self.over = asyncio.Event(), asyncio.Event()
 
     def change_settings(self, settings: Settings) -> None:
@@ -186,31 +179,9 @@ class PageRun(Run):
             self._was_hidden = True
             self._events.warn(WarningText.PAGE_HIDDEN.value)
 
-    def meter(self, direction: Direction, session: int, sock: socket.socket) -> MeteredConnection:
-        """Return the session of a claimed connection whose bytes the caller moves, from `begun` to its own `over`.
-
-        The session closes `sock`, a descriptor of its own. The run must want it, and must not be over.
-        """
-        if not self._metered:
-            self._run_task(self._refresh_metered())
-        metered = meter_socket(sock, self.pool.counters, direction, session)
-        self._metered[direction, session] = metered
-        info = read_socket_info(sock, End.NEAR, direction, session, Mode.COPY, None)
-        self._handle_worker_event(ConnectionOpened(info))
-        return metered
-
     def lose(self, direction: Direction, session: int, generation: int) -> None:
         """Note that a claimed connection has ended."""
         self._handle_worker_event(ConnectionLost(direction, session, generation, CLOSED_BY_PEER))
-
-    async def _refresh_metered(self) -> None:
-        while True:
-            await asyncio.sleep(_REFRESH_S)
-            self._read_metered()
-
-    def _read_metered(self) -> None:
-        for metered in self._metered.values():
-            metered.session.refresh()
 
     async def _ping(self, number: int) -> None:
         await self._link.send("ping", n=number)
@@ -220,7 +191,7 @@ class PageRun(Run):
         if self._ending.done():  # the page has gone already, or its user has stopped it
             raise PeerUnreachable(self._ending.result().detail)
         await self.sessions.open_all(self._ask_for_sessions)
-        self._run_task(self.probe.measure())
+        self._run_task(self.probe.measure(self._ping, self._link.sock))
         return await self._sampler.measure_idle()
 
     async def _ask_for_sessions(self, places: dict[SessionKey, int]) -> None:
@@ -235,10 +206,7 @@ class PageRun(Run):
         """End what the run has begun, also if it was never driven. Call it before its counters are closed."""
         self.over.set()
         self.probe.close()
-        for task in self._tasks:
-            task.cancel()
-        for metered in self._metered.values():
-            metered.end()
+        super().release()
 
     def _listen(self) -> None:
         self.begun.set()
@@ -256,15 +224,7 @@ class PageRun(Run):
 
     async def _finish(self, end: RunEnd) -> RunEnd:
         """Take the last sample; the connections end with the workers."""
-        self._read_metered()
-        self._stop_sampling()
-        self.pool.stop_payload()
+        self._end_payload()
         if end.reason is Reason.SESSION_LOST:
             return RunEnd(Reason.PEER_LOST, EndText.PAGE_GONE.value)
         return end
-
-    def _handle_near_sample(self, sample: Sample) -> None:
-        self._events.add_sample(sample)
-        stand_in = sample.for_unseen_receiver()
-        if stand_in is not None:
-            self._events.add_sample(stand_in)

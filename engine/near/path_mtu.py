@@ -18,7 +18,6 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult
 from ..control.key_proof import refusal_error
-from ..iperf3.protocol.missing_features import Feature, why_unavailable
 from ..model.directions import Direction
 from ..model.errors import (
     ConnectionClosed,
@@ -32,6 +31,7 @@ from ..model.run_end import Reason, RunEnd
 from ..model.workload import Workload
 from ..path.hop_locator import HopLocator
 from ..protocol.messages import Finish, Open, Ready, Refuse, Stop
+from ..protocol.missing_features import Feature, why_unavailable
 from ..protocol.path_probe import (
     MAX_UDP_BYTES,
     MIN_PATH_MTU_BYTES,

@@ -367,7 +367,7 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     @property
     def has_foreign_end(self) -> bool:
         """Whether a program of any kind is at the far end, a browser among them: its buffers may have any size."""
-        return self.is_observed or self.is_browser
+        return self.dialect.is_measured_here
 
     @property
     def is_browser(self) -> bool:
@@ -433,12 +433,14 @@ def end_name(end: End) -> str:
     return f"the {end.label} end"
 
 
+_THROUGH: Final = {Dialect.BROWSER: "a browser", Dialect.LIBRESPEED: "LibreSpeed", Dialect.NDT7: "NDT7"}
+
+
 def describe_unseen(evidence: Evidence, end: End) -> str:
     """Return the words of a finding's evidence for an end whose host is not seen."""
     if evidence.is_observed:
         return f"the {end.label} host is not seen"
-    through = "a browser" if evidence.is_browser else "iperf3"
-    return f"the {end.label} host is not seen through {through}"
+    return f"the {end.label} host is not seen through {_THROUGH.get(evidence.dialect, 'iperf3')}"
 
 
 def nic_name(end: EndEvidence) -> str:
