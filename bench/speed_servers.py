@@ -2,10 +2,10 @@
 
 Usage: .venv/bin/python bench/speed_servers.py --librespeed PROGRAM --ndt7 PROGRAM [--rates 100,500] [--rounds 1]
 
-PROGRAM is the server of librespeed/speedtest-go and that of m-lab/ndt-server, built or installed elsewhere. For each
-rate and direction one link of two namespaces with both servers and an endpoint at the far end, and on it in turn: two
-endpoints, LibreSpeed, NDT7. Prints the medians, their ratio to that of two endpoints, and the first finding. Needs
-root, and a quiet machine: link and both ends share its cores.
+PROGRAM is the server of librespeed/speedtest-go and that of m-lab/ndt-server, built or installed elsewhere. For
+each rate and direction one link of two namespaces with both servers and an endpoint at the far end, and on it in
+turn: two endpoints, LibreSpeed, NDT7. Prints the medians, their ratio to that of two endpoints, and the first
+finding. Needs root, and a quiet machine: link and both ends share its cores.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.

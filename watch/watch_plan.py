@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from ..engine.model.errors import PlanError, make_printable
 from ..engine.model.peer import Peer
 from ..engine.model.plan import SECOND_NS, Plan
-from ..engine.protocol.missing_features import Feature, find_unsupported, why_unavailable
+from ..engine.protocol.foreign.missing_features import Feature, find_unsupported, why_unavailable
 from ..presets.auto_select import AUTO
 from ..presets.expectation import check_variant
 from ..presets.verdict import NO_LIMITS, AcceptanceLimits

@@ -8,7 +8,7 @@ from ..control.handshake import HandshakeResult
 from ..model.peer import Peer
 from ..model.plan import Mode, Plan
 from ..near.base_run import ExpectationFinder, driven, no_expectation
-from ..near.unseen_far_end import prepared
+from ..near.foreign.unseen_far_end import prepared
 from .page_messages import with_page
 from .page_run import PageLink, PageRun
 

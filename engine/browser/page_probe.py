@@ -19,7 +19,7 @@ from ..metering.shared_counters import (
     probe_histogram_offset,
 )
 from ..model.counters.latency_histogram import bucket_of
-from ..near.hosted_probe import HostedProbe
+from ..near.foreign.hosted_probe import HostedProbe
 
 _MOST_NEW: Final = 16
 _ANSWER_S: Final = 3.0  # TCP repeats a lost packet after 1 s at the most, and once more after 3

@@ -20,10 +20,10 @@ from ..model.plan import SECOND_NS, Dialect, Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.texts.warning_text import WarningText
 from ..near.base_run import ExpectationFinder, WorkerSetup, no_expectation
+from ..near.foreign.unseen_far_end import UnseenFarEndRun, keys_of
 from ..near.session_set import SessionKey, SessionSet
-from ..near.unseen_far_end import UnseenFarEndRun, keys_of
+from ..protocol.foreign.websocket_frames import message_head
 from ..protocol.messages import Change
-from ..protocol.websocket_frames import message_head
 from ..workers.ipc import AdoptSession, ConnectionLost
 from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER

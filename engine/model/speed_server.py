@@ -25,6 +25,11 @@ class SpeedProtocol(StrEnum):
         """Its name in a sentence."""
         return "LibreSpeed" if self is SpeedProtocol.LIBRESPEED else "NDT7"
 
+    @property
+    def server_name(self) -> str:
+        """A server of it, with the article."""
+        return f"{'a' if self is SpeedProtocol.LIBRESPEED else 'an'} {self.label} server"
+
 
 @dataclass(frozen=True, slots=True)
 class SpeedServer:

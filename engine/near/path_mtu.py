@@ -30,8 +30,8 @@ from ..model.plan import PROBE_SESSION, SECOND_NS, Plan, Settings, SocketOptions
 from ..model.run_end import Reason, RunEnd
 from ..model.workload import Workload
 from ..path.hop_locator import HopLocator
+from ..protocol.foreign.missing_features import Feature, why_unavailable
 from ..protocol.messages import Finish, Open, Ready, Refuse, Stop
-from ..protocol.missing_features import Feature, why_unavailable
 from ..protocol.path_probe import (
     MAX_UDP_BYTES,
     MIN_PATH_MTU_BYTES,

@@ -17,6 +17,7 @@ MAX_HEAD_BYTES: Final = 32 * 1024
 MAX_BODY_BYTES: Final = 64 * 1024
 _MOST_SHOWN: Final = 100
 _SWITCHING: Final = 101
+_FIRST_WORD: Final = b"HTTP/1."
 Headers = Sequence[tuple[str, str]]
 
 
@@ -120,6 +121,10 @@ class _Reading:
         """Read to its end, or to the end of its head, and take no byte more."""
         while True:
             piece = await self._wire.peek()
+            if not piece and self._head is None:
+                raise ConnectionClosed("it closed the connection")
+            if not self._read_bytes and not piece.startswith(_FIRST_WORD[: len(piece)]):
+                raise RemoteProtocolError("its answer is not HTTP")
             self._read_bytes += len(piece)
             if self._read_bytes > MAX_HEAD_BYTES + MAX_BODY_BYTES:
                 raise RemoteProtocolError(f"an answer of more than {MAX_HEAD_BYTES + MAX_BODY_BYTES} bytes")
@@ -129,8 +134,6 @@ class _Reading:
             await self._wire.take(len(piece) - surplus)
             if is_over and self._head is not None:
                 return Answer(self._head.status, self._head.headers, bytes(self._body))
-            if not piece:
-                raise ConnectionClosed("it closed the connection")
 
     def _handle_events(self) -> bool:
         """Handle what has come; return whether the part of the answer that is wanted is complete."""

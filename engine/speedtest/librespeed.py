@@ -77,7 +77,7 @@ class LibreSpeedClient(SpeedClient):
                     await connection.send(head + _FIRST_UPLOAD)
                     answer = await connection.read_answer("POST")
                 self.refuse_redirect(answer)
-                self._check(answer, "download" if flow is Direction.IN else "upload")
+                self._check(answer, "a download" if flow is Direction.IN else "an upload")
         except BaseException:
             connection.close()
             raise
@@ -85,9 +85,9 @@ class LibreSpeedClient(SpeedClient):
 
     def _check(self, answer: Answer, what: str) -> None:
         is_page = answer.header("content-type").lower().startswith("text/html")
-        if answer.status != _OK or (is_page and what == "download"):
+        if answer.status != _OK or (is_page and what == "a download"):
             raise RemoteProtocolError(
-                f"it answers a {what} with {'a page' if is_page else f'status {answer.status}'}"
+                f"it answers {what} with {'a page' if is_page else f'status {answer.status}'}"
             )
         self._check_kept(answer)
 

@@ -15,7 +15,7 @@ from ..model.counters.samples import Sample
 from ..model.directions import Direction, End
 from ..model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
 from ..model.speed_server import SpeedServer
-from ..protocol.websocket_frames import FrameWalker, Message, Opcode, binary_head, close_frame
+from ..protocol.foreign.websocket_frames import FrameWalker, Message, Opcode, binary_head, close_frame
 from .http_connection import Answer, HttpConnection
 from .server_reports import ServerReports
 from .speed_client import Connector, SpeedClient

@@ -27,12 +27,12 @@ from ..model.speed_server import SpeedProtocol, SpeedServer
 from ..model.texts.warning_text import WarningText
 from ..near.base_run import ExpectationFinder, WorkerSetup, driven, no_expectation
 from ..near.connect import describe_server
-from ..near.hosted_probe import HostedProbe
+from ..near.foreign.hosted_probe import HostedProbe
+from ..near.foreign.unseen_far_end import UnseenFarEndRun, keys_of, prepared
 from ..near.session_set import SessionKey, SessionSet
 from ..near.socket_option_checks import check_binding
-from ..near.unseen_far_end import UnseenFarEndRun, keys_of, prepared
-from ..protocol.missing_features import Feature, why_unavailable
-from ..protocol.websocket_frames import Message, Opcode
+from ..protocol.foreign.missing_features import Feature, why_unavailable
+from ..protocol.foreign.websocket_frames import Message, Opcode
 from ..workers.ipc import AdoptSession, MessageReceived
 from ..workloads.session_handshake import SessionSpec
 from .http_connection import HttpConnection

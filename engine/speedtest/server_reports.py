@@ -14,7 +14,8 @@ from ..model.texts.warning_text import bytes_implausible
 
 _MOST: Final = 1 << 53  # the integers of JSON
 _BUFFERS_BYTES: Final = 64 << 20
-# The names of ndt-server: those of struct tcp_info (linux/tcp.h) without their prefix.
+# The names of ndt-server: those of struct tcp_info (linux/tcp.h) without their prefix. Without the congestion
+# control, which is often BBR there, the rate at which TCP paces says nothing.
 _FIELDS: Final = {
     "retransmits": "TotalRetrans",
     "busy_us": "BusyTime",
@@ -25,7 +26,6 @@ _FIELDS: Final = {
     "mss_bytes": "SndMSS",
     "bytes_retrans": "BytesRetrans",
     "min_rtt_us": "MinRTT",
-    "pacing_bit_s": "PacingRate",
     "delivery_bit_s": "DeliveryRate",
     "peer_window_bytes": "SndWnd",
     "unsent_bytes": "NotsentBytes",

@@ -21,7 +21,7 @@ from ..model.peer import Peer
 from ..model.plan import Plan
 from ..model.speed_server import SpeedServer
 from ..near.connect import connect_tcp
-from ..protocol.websocket_frames import Message
+from ..protocol.foreign.websocket_frames import Message
 from ..workloads.session_handshake import ConnectTarget, connect_to_target
 from ..workloads.sockets import prepare
 from .http_connection import Answer, Headers, HttpConnection, request_head
@@ -150,18 +150,18 @@ class SpeedClient(ABC):
     @contextmanager
     def explained(self, moment: str) -> Generator[None]:
         """Raise a failure before the test as an error that names the peer and a remedy."""
-        peer, kind = self._peer, self._server.protocol.label
+        peer, kind = self._peer, self._server.protocol.server_name
         try:
             yield
         except SilentPeer as error:
-            text = f"{peer} accepted the connection, but {error}; check that a {kind} server listens there"
+            text = f"{peer} accepted the connection, but {error}; check that {kind} listens there"
             raise PeerUnreachable(text) from error
         except ConnectionClosed as error:
             raise PeerUnreachable(f"{peer} closed the connection {moment} ({error}); check the port") from error
         except ServerEnded as error:
             raise PeerNotLinkgauge(f"{peer} {error}") from error
         except RemoteProtocolError as error:
-            raise PeerNotLinkgauge(f"{peer} is not a {kind} server: {error}; check the address") from error
+            raise PeerNotLinkgauge(f"{peer} is not {kind}: {error}; check the address") from error
 
     def refuse_redirect(self, answer: Answer) -> None:
         """Raise PeerNotLinkgauge for a redirect, which is never followed: the user decides where load goes."""

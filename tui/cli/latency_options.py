@@ -8,7 +8,7 @@ from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan, SocketOptions
 from ...engine.model.workload import Workload
-from ...engine.protocol.missing_features import Feature, why_unavailable
+from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_path, with_responsiveness
 from ..words import parsing
 from .click_extension.option_fields import flag, option

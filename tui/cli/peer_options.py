@@ -14,7 +14,7 @@ from ...engine.model.errors import PlanError, UnknownPreset, UsageError
 from ...engine.model.ip_address import IpVersion
 from ...engine.model.peer import DEFAULT_PORT, LOOPBACK, Peer
 from ...engine.model.plan import Plan
-from ...engine.protocol.missing_features import Feature, find_unsupported, why_unavailable
+from ...engine.protocol.foreign.missing_features import Feature, find_unsupported, why_unavailable
 from ..session.setting_table import family
 from ..words import parsing
 from .click_extension.option_fields import argument, flag, group, is_typed, option, setting_option

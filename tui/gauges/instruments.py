@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ...engine.model.directions import Direction
-from ...engine.protocol.missing_features import Feature, why_unavailable
+from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ..kit.actions import key_name
 from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen

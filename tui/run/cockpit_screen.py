@@ -18,7 +18,7 @@ from textual.worker import Worker
 from ...engine.model.errors import LinkgaugeError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
-from ...engine.protocol.missing_features import Feature, why_unavailable
+from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ...presets.auto_select import AUTO, NO_PRESET
 from ...presets.preset import Preset
 from ..gauges.instruments import Instruments

@@ -10,7 +10,7 @@ from typing import Final
 from textual import on
 
 from ...engine.model.workload import Workload
-from ...engine.protocol.missing_features import Feature, most_sessions, why_unavailable
+from ...engine.protocol.foreign.missing_features import Feature, most_sessions, why_unavailable
 from ...engine.results.responsiveness.plan import with_path, without_path
 from ..gauges.instruments import InstrumentScreen
 from ..gauges.run_header import SettingsBar

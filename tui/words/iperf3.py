@@ -30,7 +30,7 @@ def host_text(host: HostInfo) -> str:
     if host.is_browser:
         return "a browser, which tells nothing of its host"
     if host.speed_protocol is not None:
-        return f"a {host.speed_protocol.label} server, which tells nothing of its host"
+        return f"{host.speed_protocol.server_name}, which tells nothing of its host"
     if host.is_unseen:
         return "another program, whose host is not seen"
     return f"{numbers.sanitize(host.system)}, {numbers.quantity(host.cores, 'core')}"

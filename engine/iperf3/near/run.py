@@ -33,10 +33,10 @@ from ...model.plan import (
 from ...model.run_end import EndText, Reason, RunEnd
 from ...model.texts.warning_text import WarningText
 from ...near.base_run import ExpectationFinder, WorkerSetup, conduct, no_expectation
+from ...near.foreign.unseen_far_end import UnseenFarEndRun, prepared
 from ...near.session_set import SessionSet
 from ...near.socket_option_checks import check_binding
-from ...near.unseen_far_end import UnseenFarEndRun, prepared
-from ...protocol.missing_features import Feature, why_unavailable
+from ...protocol.foreign.missing_features import Feature, why_unavailable
 from ...workers.ipc import OpenSession
 from ...workers.pool import WorkerPool
 from ...workloads.session_handshake import ConnectTarget, Iperf3Format, SessionSpec

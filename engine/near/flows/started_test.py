@@ -15,8 +15,8 @@ from ...model.peer import Peer
 from ...model.plan import SECOND_NS, Plan, Settings, SocketOptions
 from ...model.run_end import Reason, RunEnd
 from ...model.workload import Workload
+from ...protocol.foreign.missing_features import Feature, why_unavailable
 from ...protocol.messages import Begun, Finish, Message, Start, Stop
-from ...protocol.missing_features import Feature, why_unavailable
 from ...protocol.tokens import RunSecret
 from ..connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors
 from ..path_mtu import READY_DEADLINE_S, prepare_path_session

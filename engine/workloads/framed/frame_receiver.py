@@ -8,7 +8,7 @@ import time
 from typing import Final
 
 from ...model.errors import RemoteProtocolError
-from ...protocol.websocket_frames import FrameWalker, Message, Opcode
+from ...protocol.foreign.websocket_frames import FrameWalker, Message, Opcode
 from ..session import SessionContext, WorkerResources
 from ..stream import StreamReceiver
 

@@ -8,7 +8,7 @@ import pytest
 from linkgauge.engine.browser.page_messages import with_page
 from linkgauge.engine.model.peer import AWAITED_BROWSER, Peer
 from linkgauge.engine.model.plan import Plan
-from linkgauge.engine.protocol.missing_features import Feature, why_unavailable
+from linkgauge.engine.protocol.foreign.missing_features import Feature, why_unavailable
 from linkgauge.tui.readings.waited_device import WaitedDevice
 
 from ..app_driver import before_snapshot

@@ -31,8 +31,8 @@ from ....engine.model.workload import Workload
 from ....engine.near.connect import CHECK_RUNS, FarEnd, connect, open_far_end
 from ....engine.near.path_mtu import open_path_socket, prepare_path_session
 from ....engine.near.run import open_run
+from ....engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ....engine.protocol.messages import Stop
-from ....engine.protocol.missing_features import Feature, why_unavailable
 from ....engine.protocol.path_probe import PATH_HEADER_BYTES, PathDatagram, PathKind, decode_path_datagram
 from ....engine.results.meter import Meter
 from ....engine.workloads.udp.df_socket import DfSocket

@@ -25,7 +25,7 @@ from ....engine.model.errors import (
 from ....engine.model.plan import SECOND_NS, Plan
 from ....engine.model.run_end import Reason
 from ....engine.near.connect import open_far_end
-from ....engine.protocol.missing_features import Feature, why_unavailable
+from ....engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ....engine.results.measured_result import MeasuredResult
 from ....engine.results.path.path_document import PathFigures
 from ....engine.results.run_log import RunLog

@@ -8,7 +8,7 @@ import pytest
 from linkgauge.engine.metering.shared_counters import SharedCounters
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.plan import Mode
-from linkgauge.engine.protocol.websocket_frames import message_head
+from linkgauge.engine.protocol.foreign.websocket_frames import message_head
 from linkgauge.engine.workloads.framed.message_sender import MessageSender
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
 from linkgauge.engine.workloads.socket_io import create_poller

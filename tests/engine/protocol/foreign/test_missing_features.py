@@ -6,7 +6,7 @@ import pytest
 from linkgauge.engine.model.peer import AWAITED_BROWSER, Peer
 from linkgauge.engine.model.plan import MIB, Mode, Plan, ResponsivenessTest, Settings, SocketOptions
 from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.protocol.missing_features import (
+from linkgauge.engine.protocol.foreign.missing_features import (
     Feature,
     find_unsupported,
     most_sessions,

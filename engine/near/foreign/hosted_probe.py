@@ -8,17 +8,17 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from ..host.tcp_info import read_tcp_info
-from ..metering.shared_counters import (
+from ...host.tcp_info import read_tcp_info
+from ...metering.shared_counters import (
     WORDS_PER_SLOT,
     SharedCounters,
     histogram_offset,
     slot_index,
     tcp_counter_word,
 )
-from ..model.counters.latency_histogram import bucket_of
-from ..model.directions import Direction
-from ..model.plan import PROBE_SESSION
+from ...model.counters.latency_histogram import bucket_of
+from ...model.directions import Direction
+from ...model.plan import PROBE_SESSION
 
 _PACE_S: Final = 0.02
 _SLOT: Final = slot_index(Direction.OUT, PROBE_SESSION)

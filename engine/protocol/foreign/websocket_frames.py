@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from ..model.errors import RemoteProtocolError
+from ...model.errors import RemoteProtocolError
 
 MAX_TEXT_BYTES: Final = 64 * 1024
 _MAX_CONTROL_BYTES: Final = 125  # RFC 6455, 5.5
@@ -70,7 +70,7 @@ class FrameWalker:
         """Pass over bytes of binary payload, at most `skippable_bytes`."""
         self._left_bytes -= count
         if not self._left_bytes:
-            self._opcode = None
+            self._end_frame([])
 
     def walk(self, data: bytes | memoryview) -> list[Message]:
         """Take the next bytes; return the text messages and control frames that are complete now.

@@ -9,21 +9,21 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from ..control.handshake import HandshakeResult
-from ..model.counters.samples import Sample
-from ..model.directions import Direction, End
-from ..model.events import Sampled
-from ..model.peer import Peer
-from ..model.plan import Mode, Plan, Settings
-from ..protocol.missing_features import find_unsupported
-from ..workers.core_assignment import check_cores
-from ..workers.fork_client import ForkServerLease
-from ..workers.ipc import ConnectionOpened
-from ..workloads.sockets import read_socket_info
-from .base_run import ExpectationFinder, Run, WorkerSetup
+from ...control.handshake import HandshakeResult
+from ...model.counters.samples import Sample
+from ...model.directions import Direction, End
+from ...model.events import Sampled
+from ...model.peer import Peer
+from ...model.plan import Mode, Plan, Settings
+from ...protocol.foreign.missing_features import find_unsupported
+from ...workers.core_assignment import check_cores
+from ...workers.fork_client import ForkServerLease
+from ...workers.ipc import ConnectionOpened
+from ...workloads.sockets import read_socket_info
+from ..base_run import ExpectationFinder, Run, WorkerSetup
+from ..session_set import SessionKey
+from ..socket_option_checks import check_options
 from .metered_session import MeteredConnection, meter_socket
-from .session_set import SessionKey
-from .socket_option_checks import check_options
 
 _REFRESH_S: Final = 0.05
 

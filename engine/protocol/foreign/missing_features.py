@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
-from ..model.directions import Direction
-from ..model.errors import PlanError
-from ..model.peer import Peer
-from ..model.plan import MAX_BROWSER_SESSIONS, MIB, Plan, format_size
-from ..model.speed_server import SpeedProtocol, SpeedServer
-from ..model.workload import Workload
+from ...model.directions import Direction
+from ...model.errors import PlanError
+from ...model.peer import Peer
+from ...model.plan import MAX_BROWSER_SESSIONS, MIB, Plan, format_size
+from ...model.speed_server import SpeedProtocol, SpeedServer
+from ...model.workload import Workload
 
 MAX_IPERF3_WINDOW_BYTES: Final = 512 * MIB
 MAX_IPERF3_BLOCK_BYTES: Final = MIB
