@@ -32,7 +32,7 @@ _OCTETS: Final = ("Content-Type", "application/octet-stream")
 class LibreSpeedClient(SpeedClient):
     """The conversation with a LibreSpeed server."""
 
-    can_ping = True
+    ends_tests = False
 
     def __init__(self, connector: Connector, server: SpeedServer) -> None:
         super().__init__(connector, server)

@@ -31,7 +31,7 @@ ENDED: Final = "has ended the test"
 class Ndt7Client(SpeedClient):
     """The conversation with an NDT7 server."""
 
-    can_ping = False
+    ends_tests = True
 
     def __init__(self, connector: Connector, server: SpeedServer) -> None:
         super().__init__(connector, server)

@@ -115,13 +115,13 @@ async def _greet(plan: Plan, connector: Connector, client: SpeedClient) -> Hands
 
 
 def with_server(plan: Plan, client: SpeedClient, server: SpeedServer) -> Plan:
-    """Return the plan as such a server carries it out: its messages, its latency, its longest time."""
+    """Return the plan as such a server carries it out: its messages, and its longest time."""
     head, body_bytes = client.message()
     if Direction.OUT in plan.settings.direction.flows:
         plan = replace(plan, block_bytes=len(head) + body_bytes)
     if server.protocol is SpeedProtocol.NDT7:
         plan = replace(plan, duration_ns=min(plan.duration_ns or LONGEST_NDT7_NS, LONGEST_NDT7_NS))
-    return replace(plan, probe=client.can_ping)
+    return plan
 
 
 class SpeedRun(UnseenFarEndRun):
@@ -264,8 +264,11 @@ class SpeedRun(UnseenFarEndRun):
         for connection in self._connections.values():
             self._client.say_goodbye(connection)
         nearly_all_ns = _NEARLY_ALL * (self.plan.duration_ns or 0)
-        is_ndt7 = not self._client.can_ping
-        if end.reason is Reason.SESSION_LOST and is_ndt7 and self._sampler.elapsed_ns > nearly_all_ns:
+        if (
+            end.reason is Reason.SESSION_LOST
+            and self._client.ends_tests
+            and self._sampler.elapsed_ns > nearly_all_ns
+        ):
             # The server closes at the end of its time, and what it has not read resets the connection.
             return RunEnd(Reason.COMPLETED, EndText.DURATION_UP.value)
         return end

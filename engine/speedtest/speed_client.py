@@ -86,7 +86,8 @@ class Connector:
 class SpeedClient(ABC):
     """The conversation with a server of one protocol. Call `greet` first, and `close` at the end."""
 
-    can_ping: ClassVar[bool]
+    ends_tests: ClassVar[bool]
+    """Whether the server ends each test itself, after a time of its own."""
 
     def __init__(self, connector: Connector, server: SpeedServer) -> None:
         self._connector, self._server = connector, server

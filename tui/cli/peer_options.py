@@ -33,9 +33,7 @@ NO_PRESET: Final = "none"
 _ACCESS: Final = "Access to the remote host"
 _SSH: Final = "Peers by ssh"
 
-PEER_HELP: Final = (
-    "HOST[:PORT], ssh://[USER@]HOST, iperf3://[USER@]HOST, librespeed://HOST, ndt7://HOST, or loopback."
-)
+PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST, iperf3://HOST, librespeed://HOST, ndt7://HOST, or loopback."
 _PRESET_HELP: Final = "Preset to compare with, auto, or none; see linkgauge presets."
 
 

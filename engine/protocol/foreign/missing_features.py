@@ -89,8 +89,7 @@ def _speed_server_lacks(name: str) -> dict[Feature, str]:
 
 
 _SPEED_SERVERS_LACK: Final = {
-    SpeedProtocol.LIBRESPEED: _speed_server_lacks(SpeedProtocol.LIBRESPEED.label)
-    | {Feature.NO_PROBE: "a LibreSpeed server is pinged in every test"},
+    SpeedProtocol.LIBRESPEED: _speed_server_lacks(SpeedProtocol.LIBRESPEED.label),
     SpeedProtocol.NDT7: _speed_server_lacks(SpeedProtocol.NDT7.label)
     | {Feature.PROBE: f"NDT7 answers no probe: the round trips are those of TCP; {_ENDPOINT}"},
 }

@@ -61,7 +61,8 @@ async def test_a_server_carries_each_direction_at_its_rate(
 ) -> None:
     """By the counts of this kernel, with the latency that the protocol has."""
     with served() as server:
-        recorded = await record(plan_of(direction, sessions), peer_at(server.port, scheme))
+        plan = plan_of(direction, sessions, probe=scheme == "librespeed")
+        recorded = await record(plan, peer_at(server.port, scheme))
     assert recorded.end.reason is Reason.COMPLETED, recorded.end
     assert recorded.started.dialect is Dialect(scheme)
     opened = {(e.facts.direction, e.facts.session) for e in recorded.events if isinstance(e, Opened)}
@@ -119,7 +120,7 @@ def with_fingerprint(peer: Peer, fingerprint: bytes) -> Peer:
 async def test_pings_go_on_over_another_connection_if_the_server_closes_theirs(record: Recorder) -> None:
     """Servers allow a number of requests on each."""
     with served(requests_each=7) as server:
-        recorded = await record(plan_of(Direction.IN), peer_at(server.port, "librespeed"))
+        recorded = await record(plan_of(Direction.IN, probe=True), peer_at(server.port, "librespeed"))
     assert recorded.end.reason is Reason.COMPLETED
     assert not [event for event in recorded.events if isinstance(event, Warned)]
     assert sum("empty" in request for request in server.requests) > 14
