@@ -16,7 +16,7 @@ from ..model.errors import PeerNotLinkgauge, RemoteProtocolError, ServerEnded
 from ..model.plan import MIB
 from ..model.speed_server import SpeedServer
 from .http_connection import Answer, HttpConnection
-from .speed_client import Connector, SpeedClient
+from .speed_client import ConnectionSpent, Connector, SpeedClient
 
 ANSWER_MIB: Final = 1_024  # the most that servers send at once
 UPLOAD_BYTES: Final = 8 * MIB  # PHP takes no more in a request unless it is told to; some servers want whole KiB
@@ -65,7 +65,7 @@ class LibreSpeedClient(SpeedClient):
             f"check the port, and give the folder of the page as {self._server.scheme}HOST/PATH"
         )
 
-    async def open_session(self, flow: Direction, number: int) -> HttpConnection:
+    async def open_session(self, flow: Direction, number: int | None) -> HttpConnection:
         """Return a connection on which the payload begins to arrive, or one that takes it."""
         connection = await self._connector.open(number)
         try:
@@ -102,7 +102,8 @@ class LibreSpeedClient(SpeedClient):
                 answer = await connection.read_answer("POST", deadline_s=None)
                 if answer.status >= _FIRST_ERROR:
                     raise ServerEnded(f"refuses the upload with status {answer.status}")
-                self._check_kept(answer)
+                if not answer.keeps_connection:
+                    raise ConnectionSpent("it closes the connection")
         asked = 1
         while True:
             if carried() >= (asked - 1) * ANSWER_MIB * MIB:

@@ -42,7 +42,7 @@ class Ndt7Client(SpeedClient):
         """Leave the questions to the one connection of the test."""
         sock.close()
 
-    async def open_session(self, flow: Direction, number: int) -> HttpConnection:
+    async def open_session(self, flow: Direction, number: int | None) -> HttpConnection:
         """Return a WebSocket after its upgrade."""
         connection = await self._connector.open(number)
         key = base64.b64encode(secrets.token_bytes(16)).decode("ascii")

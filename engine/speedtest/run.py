@@ -18,7 +18,7 @@ from ..host.description import describe_host
 from ..host.tcp_info import read_tcp_info
 from ..model.counters.samples import ProbeSample, Sample
 from ..model.directions import Direction
-from ..model.errors import ConnectionClosed, PeerError, ProtocolError, ServerEnded, require_extra
+from ..model.errors import ConnectionClosed, PeerError, ProtocolError, ServerEnded, explain_os_error, require_extra
 from ..model.ip_address import unmap_ip_address
 from ..model.peer import Peer
 from ..model.plan import SECOND_NS, Dialect, Mode, Plan, Settings
@@ -40,7 +40,7 @@ from .http_wire import PlainWire
 from .librespeed import LibreSpeedClient
 from .ndt7 import ENDED, Ndt7Client
 from .payload_movers import receive_payload, send_payload
-from .speed_client import Connector, SpeedClient
+from .speed_client import ConnectionSpent, Connector, SpeedClient
 
 LONGEST_NDT7_NS: Final = 10 * SECOND_NS
 SILENCE_NS: Final = 5 * SECOND_NS
@@ -178,10 +178,11 @@ class SpeedRun(UnseenFarEndRun):
             await self._sessions.open_one(key, partial(self._hand_over, key, connection))
         return idle
 
-    async def _hand_over(self, key: SessionKey, connection: HttpConnection) -> None:
+    async def _hand_over(self, key: SessionKey, connection: HttpConnection, generation: int = 0) -> None:
         """Give a connection to a worker; this process keeps it as well, to converse. One with TLS stays here."""
         if isinstance(connection.wire, PlainWire):
-            await self.pool.send_command(AdoptSession(SessionSpec(*key, 0, None, "")), connection.wire.share())
+            spec = SessionSpec(*key, generation, None, "")
+            await self.pool.send_command(AdoptSession(spec), connection.wire.share())
         else:
             self._run_task(self._move(key, connection, connection.wire.sock.dup()))
 
@@ -197,7 +198,8 @@ class SpeedRun(UnseenFarEndRun):
         except (PeerError, ProtocolError) as error:
             self._end_for(error)
         except OSError as error:
-            self._end_for(ConnectionClosed(str(error)))
+            if key[0] is Direction.IN:  # the reader of answers knows why an upload ends
+                self._end_for(ConnectionClosed(explain_os_error(error)))
 
     async def _ping(self) -> None:
         """Measure the latency until the run ends; it goes on without pings if the server answers none."""
@@ -215,9 +217,27 @@ class SpeedRun(UnseenFarEndRun):
 
     async def _follow(self, key: SessionKey, connection: HttpConnection) -> None:
         try:
-            await self._client.follow(connection, key[0], partial(self._carried, *key))
+            while await self._is_spent(key, connection):
+                connection = await self._renew(key, connection)
         except (PeerError, ProtocolError) as error:
             self._end_for(error)
+
+    async def _is_spent(self, key: SessionKey, connection: HttpConnection) -> bool:
+        """Converse on a session; return whether the server wants another connection for it. Raises as `follow`."""
+        try:
+            await self._client.follow(connection, key[0], partial(self._carried, *key))
+        except ConnectionSpent:
+            return True
+        return False
+
+    async def _renew(self, key: SessionKey, spent: HttpConnection) -> HttpConnection:
+        """Return the connection that carries a session from now on; raise PeerError."""
+        generation = self._sessions.give_up(key)
+        connection = await self._client.open_session(key[0], None)
+        self._connections[key] = connection
+        spent.close()
+        await self._sessions.open_one(key, partial(self._hand_over, key, connection, generation), generation)
+        return connection
 
     def _carried(self, direction: Direction, session: int) -> int:
         reading = self.pool.counters.read(direction, session)

@@ -83,6 +83,10 @@ class Connector:
         return HttpConnection(wire, self._authority)
 
 
+class ConnectionSpent(ConnectionClosed):
+    """The server closes a connection in order, after as many requests as it allows on each."""
+
+
 class SpeedClient(ABC):
     """The conversation with a server of one protocol. Call `greet` first, and `close` at the end."""
 
@@ -98,10 +102,10 @@ class SpeedClient(ABC):
         """Check over a connected socket, which this owns now, that such a server is there; raise PeerError."""
 
     @abstractmethod
-    async def open_session(self, flow: Direction, number: int) -> HttpConnection:
+    async def open_session(self, flow: Direction, number: int | None) -> HttpConnection:
         """Return a connection whose payload may flow from now on; raise PeerError.
 
-        `number` is its place among those of the test.
+        `number` is its place among those of the test; None for one that replaces another.
         """
 
     @abstractmethod
@@ -110,6 +114,7 @@ class SpeedClient(ABC):
 
         Raises:
             ServerEnded: The server ends the test.
+            ConnectionSpent: It wants another connection in place of this one.
             ConnectionClosed: The connection ended.
             RemoteProtocolError: The server sends what it must not.
         """

@@ -128,6 +128,15 @@ class Connection:
         return wait
 
 
+def linger(sock: socket.socket) -> None:
+    """Close one way, and read what is on its way: otherwise a reset would overtake the answer."""
+    sock.shutdown(socket.SHUT_WR)
+    sock.settimeout(0.5)
+    with contextlib.suppress(OSError):
+        while sock.recv(1 << 18):
+            pass
+
+
 class SpeedStandIn:
     """A server on loopback; `answer` replaces what it does with a request. `requests` are those that came."""
 
@@ -183,6 +192,7 @@ class SpeedStandIn:
                 self.requests.append(f"{connection.method} {connection.target}")
                 self._answer(connection)
                 if connection.number == self._requests_each:
+                    linger(served)
                     return
         except (OSError, ConnectionError):  # the client is gone
             pass

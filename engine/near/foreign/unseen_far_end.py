@@ -68,6 +68,9 @@ class UnseenFarEndRun(Run):
         """
         if not self._metered:
             self._run_task(self._refresh_metered())
+        previous = self._metered.pop((direction, session), None)
+        if previous is not None:
+            previous.end()
         metered = meter_socket(sock, self.pool.counters, direction, session)
         self._metered[direction, session] = metered
         info = read_socket_info(sock, End.NEAR, direction, session, Mode.COPY, None)

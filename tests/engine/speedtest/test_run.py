@@ -126,6 +126,27 @@ async def test_pings_go_on_over_another_connection_if_the_server_closes_theirs(r
     assert sum("empty" in request for request in server.requests) > 14
 
 
+@pytest.mark.parametrize("is_tls", [False, True])
+async def test_an_upload_goes_on_over_another_connection_if_the_server_closes_one(
+    record: Recorder,
+    monkeypatch: pytest.MonkeyPatch,
+    certificate: tuple[ssl.SSLContext, bytes],
+    is_tls: bool,
+) -> None:
+    """Its counts go on as well."""
+    monkeypatch.setattr("linkgauge.engine.speedtest.librespeed.UPLOAD_BYTES", 256 * 1_024)
+    context, fingerprint = certificate
+    with served(requests_each=20, context=context if is_tls else None) as server:
+        peer = peer_at(server.port, "librespeeds" if is_tls else "librespeed")
+        peer = with_fingerprint(peer, fingerprint) if is_tls else peer
+        recorded = await record(plan_of(Direction.OUT, duration_ns=2 * SECOND_NS), peer)
+    assert recorded.end.reason is Reason.COMPLETED, recorded.end
+    assert sum(request.startswith("POST") for request in server.requests) > 40
+    measured = replay(recorded.events).summary().measured[Direction.OUT]
+    assert measured is not None
+    assert measured.bit_s > 80e6  # what still arrives on the old connection counts, too
+
+
 @pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
 async def test_an_ndt7_server_may_end_the_test_before_its_time(record: Recorder, direction: Direction) -> None:
     """As one does that knows enough: what was measured until then counts."""
