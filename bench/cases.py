@@ -21,6 +21,7 @@ from tools import (
     netperf,
     netperf_sendfile,
     nuttcp,
+    page,
     qperf,
     second_run,
     xfr,
@@ -230,6 +231,20 @@ CASES = (
     _as_server("iperf3-client-4-in", "a client of iperf3 that receives 4 streams", "-P", "4", "-R"),
     _as_servers("iperf3-clients", f"{_CLIENTS} clients of iperf3 at once, to one endpoint and to a server each"),
     _as_servers("iperf3-clients-in", f"{_CLIENTS} clients of iperf3 at once that receive", "-R"),
+    Case(
+        "page-down",
+        "a page of the endpoint that downloads as fast as plain sockets do, against two endpoints",
+        page("down"),
+        (Against(linkgauge(), _OF_ONE_SESSION),),
+        is_on_request=True,
+    ),
+    Case(
+        "page-up",
+        "a page of the endpoint that uploads as fast as plain sockets do, against two endpoints",
+        page("up"),
+        (Against(linkgauge("--direction", "in"), _OF_ONE_SESSION),),
+        is_on_request=True,
+    ),
     _unlimited("udp-as-it-comes", "datagrams without a limit, every tool as it comes", (), iperf3_udp()),
     _unlimited(
         "udp-1400-unlimited",

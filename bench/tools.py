@@ -79,7 +79,7 @@ class Entry:
         """Whose it is."""
         if self.tool is FLOOR:
             return "floor"
-        return "ours" if self.tool in {LINKGAUGE, IPERF3_ENDPOINT} else "peer"
+        return "ours" if self.tool in {LINKGAUGE, IPERF3_ENDPOINT, PAGE} else "peer"
 
 
 LINKGAUGE = Tool(
@@ -95,6 +95,12 @@ IPERF3_ENDPOINT = Tool(  # linkgauge's, whose clients are iperf3's
     ("--version",),
     lambda p: [*SELF, "endpoint", "--bind", HOST, "--port", str(p + 1), "--iperf3", str(p)],
 )
+PAGE = Tool(  # linkgauge's, whose far end is a page
+    "linkgauge",
+    sys.executable,
+    ("-m", "linkgauge", "--version"),
+    lambda p: [*SELF, "endpoint", "--bind", HOST, "--port", str(p + 1), "--http", f"{HOST}:{p}"],
+)
 IPERF = Tool("iperf", "iperf", ("--version",), lambda p: ["iperf", "-s", "-p", str(p)])
 NUTTCP = Tool("nuttcp", "nuttcp", ("-V",), lambda p: ["nuttcp", "-S", "--nofork", f"-P{p}", f"-p{p + 1}"])
 QPERF = Tool("qperf", "qperf", ("--version",), lambda p: ["qperf", "-lp", str(p)])
@@ -103,6 +109,8 @@ ETHR = Tool("ethr", "ethr", ("-h",), lambda p: ["ethr", "-s", "-ip", HOST, "-por
 XFR = Tool("xfr", "xfr", ("--version",), lambda p: ["xfr", "serve", "--port", str(p)])
 NEPER = Tool("neper", "tcp_stream", ("--logtostderr", "--version"), lambda p: ["tcp_stream", *_neper_ports(p)])
 _MANY_CLIENTS = [sys.executable, str(Path(__file__).with_name("many_clients.py"))]
+_PAGE_CLIENT = [sys.executable, str(Path(__file__).with_name("page_client.py"))]
+_LEAST_PAGE_S = 3  # a page has no shorter test
 _FLOOR_COMMAND = [sys.executable, str(Path(__file__).with_name("floor.py"))]
 FLOOR = Tool(
     "floor", sys.executable, ("--version",), lambda p: [*_FLOOR_COMMAND, "serve", "copy", str(p), "1", "1"]
@@ -154,6 +162,15 @@ def iperf3_clients(count: int, *options: str, to_endpoint: bool = False) -> Entr
     if to_endpoint:
         return Entry(f"{count} × {label}, to linkgauge endpoint", IPERF3_ENDPOINT, command, float)
     return Entry(f"{count} × {label}, to {count} × iperf3 -s", IPERF3, command, float, own_server=serve)
+
+
+def page(way: str, sessions: int = 1) -> Entry:
+    """Return a page of linkgauge's endpoint that moves payload one way as fast as plain sockets do."""
+
+    def command(port: int, seconds: int) -> list[str]:
+        return [*_PAGE_CLIENT, str(port), str(max(_LEAST_PAGE_S, seconds)), way, str(sessions)]
+
+    return Entry(f"linkgauge endpoint --http, {way}", PAGE, command, float)
 
 
 def iperf(*options: str) -> Entry:

@@ -89,6 +89,31 @@ async def iperf3_broken_tests(target: Target) -> None:
     await repeat(target, 12, attempt)
 
 
+async def iperf3_silent_tests(target: Target) -> None:
+    """Hold more tests without payload than an address has places, from the honest client's own address."""
+    body = encode_body(encode_parameters(TestParameters(duration_s=60)))
+
+    async def attempt(_number: int) -> None:
+        cookie = make_cookie()
+        reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
+        stream = None
+        try:
+            writer.write(cookie)
+            await reader.readexactly(1)
+            writer.write(body)
+            if await reader.readexactly(1) == State.CREATE_STREAMS.wire_byte:
+                stream = await asyncio.to_thread(socket.create_connection, ("127.0.0.1", target.port))
+                stream.sendall(cookie)
+                target.count("tests")
+            await reader.read()
+        finally:
+            writer.close()
+            if stream is not None:
+                stream.close()
+
+    await repeat(target, 20, attempt)
+
+
 async def iperf3_hellos(target: Target) -> None:
     """Flood the UDP port with hellos of no test from many addresses. No answer may come."""
     await flood_datagrams(target, (HELLO, OLD_HELLO, b"", b"\xff" * 1_400, HELLO * 2))
@@ -115,5 +140,8 @@ async def iperf3_logins(target: Target) -> None:
 
 ATTACKS_ON_IPERF3: dict[str, Attack] = {
     attack.__name__: attack
-    for attack in (iperf3_cookies, iperf3_documents, iperf3_broken_tests, iperf3_hellos, iperf3_logins)
+    for attack in (
+        *(iperf3_cookies, iperf3_documents, iperf3_broken_tests, iperf3_silent_tests, iperf3_hellos),
+        iperf3_logins,
+    )
 }

@@ -32,6 +32,7 @@ from attackers import ATTACKS
 from attackers_of_iperf3 import ATTACKS_ON_IPERF3
 from endpoint_under_test import LIMITS, EndpointUnderTest
 from linkgauge.engine.host.event_loop import run
+from linkgauge.engine.iperf3.near.run import open_iperf3_run
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import LinkgaugeError
 from linkgauge.engine.model.events import Ended
@@ -110,7 +111,7 @@ class Outcome:
         did = ", ".join(f"{count} {what}" for what, count in self.did.items())
         verdict = "; ".join(self.problems) or "ok"
         honest = f"{len(self.honest_s):3} served, slowest {slowest_s:5.2f} s"
-        cpu = f"CPU {100 * self.cpu_s / self.took_s:3.0f} %"
+        cpu = f"CPU {100 * self.cpu_s / self.took_s:3.0f} %" if self.took_s else "no attack"
         return f"{name:18} {self.took_s:5.1f} s  {honest}  {memory}  {cpu}  {verdict}  ({did})"
 
 
@@ -131,13 +132,13 @@ async def _honest_run(endpoint: EndpointUnderTest, plan: Plan, deadline_s: float
 
     If the endpoint serves iperf3 without users, an iperf3 client runs the streams.
     """
-    peer = endpoint.peer
+    peer, begin = endpoint.peer, open_run
     if endpoint.iperf3_port is not None and not endpoint.has_users and plan.workload is Workload.STREAM:
-        peer = Peer.parse(f"iperf3://{endpoint.bind}:{endpoint.iperf3_port}")
+        peer, begin = Peer.parse(f"iperf3://{endpoint.bind}:{endpoint.iperf3_port}"), open_iperf3_run
     began = time.monotonic()
     problem: str | None = "no end"
     try:
-        async with asyncio.timeout(deadline_s), open_run(plan, peer) as honest_run:
+        async with asyncio.timeout(deadline_s), begin(plan, peer) as honest_run:
             async for event in honest_run:
                 if isinstance(event, Ended):
                     problem = None if event.end.reason is Reason.COMPLETED else str(event.end)

@@ -39,6 +39,7 @@ class ClientStatus:
     run: RunStatus | None = None
     software: str | None = None
     key_name: str | None = None
+    is_iperf3: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def _networks(about: str) -> Any:
 class Limits:
     """Everything that an endpoint limits."""
 
-    clients: int = _limit(64, "", 1, 4_096, "clients that are connected at once")
+    clients: int = _limit(64, "", 1, 4_096, "clients that are connected at once; as many of iperf3")
     clients_per_address: int = _limit(16, "", 1, 4_096, "of these, from one address (IPv6: one /64 network)")
     pending: int = _limit(
         512,

@@ -158,5 +158,17 @@ def test_an_endpoint_whose_new_key_has_no_room_says_so(linkgauge: Any, tmp_path:
     saved.mkdir()
     status, said, files = on_full_disk(linkgauge, tmp_path, saved, "endpoint", "--port", "0")
     assert status == 3, said
-    assert "the new key cannot be saved: no space left on device" in said
+    assert f"the new key cannot be saved in {tmp_path}" in said
+    assert ": no space left on device" in said
     assert not [name for name in files if name.endswith(".key")]
+
+
+def test_a_csv_file_of_observe_that_has_no_room_leaves_no_empty_file(linkgauge: Any, tmp_path: Path) -> None:
+    """It would need --force the next time."""
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    words = ("observe", "127.0.0.1", "--seconds", "1", "--csv", "DISK/rows.csv")
+    status, said, files = on_full_disk(linkgauge, tmp_path, saved, *words)
+    assert status == 3, said
+    assert "rows.csv: no space left on device" in said
+    assert "rows.csv" not in files

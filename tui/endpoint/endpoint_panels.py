@@ -1,5 +1,6 @@
 """The panels of an endpoint: its state and totals, the rate of each direction, its limits and its log."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -217,14 +218,12 @@ def _value(name: str, value: int) -> str:
 
 def _usage(snapshot: EndpointSnapshot) -> dict[str, str]:
     """Return the present use of each limit by name, if it is known."""
-    by_address: dict[str, int] = {}
-    for client in snapshot.clients:
-        network = client_network(client.address)
-        by_address[network] = by_address.get(network, 0) + 1
+    by_kind = Counter(client.is_iperf3 for client in snapshot.clients)
+    by_address = Counter((client_network(client.address), client.is_iperf3) for client in snapshot.clients)
     runs = [client.run for client in snapshot.clients if client.run is not None]
     rate = (snapshot.received_bit_s or 0) + (snapshot.sent_bit_s or 0)
     return {
-        "clients": str(len(snapshot.clients)),
+        "clients": str(max(by_kind.values(), default=0)),
         "clients_per_address": str(max(by_address.values(), default=0)),
         "pending": str(snapshot.pending),
         "sessions": str(max((run.settings.sessions for run in runs), default=0)),

@@ -49,6 +49,7 @@ class ClientReading:
     sent_bit_s: float | None = None
     software: str | None = None
     key_name: str | None = None
+    is_iperf3: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ class EndpointRates:
             client.run,
             software=client.software,
             key_name=client.key_name,
+            is_iperf3=client.is_iperf3,
         )
         for then in self._recent:
             before = next((other.run for other in then.clients if other.number == client.number), None)

@@ -12,7 +12,7 @@ from pathlib import Path
 from ...engine.host.saved_files import PRIVATE_FILE_MODE, claim_private_file, create_private_directory
 from ...engine.model.errors import EndpointError, RunLogError, explain_os_error
 from ...engine.model.shared_key import SharedKey
-from ..session.storage import open_data_dir
+from ..session.storage import data_dir, open_data_dir
 
 
 @contextmanager
@@ -45,8 +45,9 @@ def _saved(secret: str, port: int, suffix: str, name: str, remedy: str = "") -> 
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{secret}\n".encode())
         except (RunLogError, OSError) as error:
-            reason = explain_os_error(error) if isinstance(error, OSError) else str(error)
-            raise EndpointError(f"{name} cannot be saved: {reason}{remedy}") from error
+            is_of_disk = isinstance(error, OSError)
+            reason = f" in {data_dir()}: {explain_os_error(error)}" if is_of_disk else f": {error}"
+            raise EndpointError(f"{name} cannot be saved{reason}{remedy}") from error
         yield path
 
 

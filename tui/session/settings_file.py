@@ -125,6 +125,8 @@ def _scope(row: Setting) -> str:
 
 def _read(path: Path) -> str:
     try:
+        if path.is_fifo():  # without a writer it would wait
+            raise UsageError(f"{path}: it is a pipe; the settings are a file")
         with path.open("rb") as stream:
             data = stream.read(_MAX_FILE_BYTES + 1)  # a device may have no size, and no end
         if len(data) > _MAX_FILE_BYTES:  # each mistake is a line

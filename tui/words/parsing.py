@@ -190,9 +190,9 @@ def _word(words: tuple[W, ...], text: str, field: str) -> W:
     raise PlanError(field, repr(text), f"give one of {', '.join(words)}")
 
 
-def bytes_limit(text: str) -> int:
-    """Parse the number of bytes that end a test: `100M`, `10G`."""
-    return _size(text, "bytes", "give a number of bytes such as 100M or 10G")
+def bytes_limit(text: str, field: str = "bytes") -> int:
+    """Parse the number of bytes that end a test, or that are the most of a month: `100M`, `10G`."""
+    return _size(text, field, "give a number of bytes such as 100M or 10G")
 
 
 def mtu_bytes(text: str) -> int:

@@ -13,7 +13,6 @@ from itertools import count
 
 from ...model.directions import Direction, connects_back
 from ...model.errors import LimitReached, PlanError, RequestDeclined
-from ...model.ip_address import client_network
 from ...model.limits import BURST_FACTOR, Limits, TokenBucket
 from ...model.plan import MIB, SECOND_NS, Plan, Settings, format_size
 from ...model.workload import Workload
@@ -50,7 +49,6 @@ class Admission:
         self.limits = limits or Limits()
         self.turns = Turns()
         self._close_reason: str | None = None
-        self._network_counts: Counter[str] = Counter()
         self._clients: dict[int, AdmittedClient] = {}
         self._numbers = count(1)
 
@@ -97,28 +95,27 @@ class Admission:
             raise RequestDeclined(self._close_reason)
 
     @contextmanager
-    def admit(self, address: str, now_ns: int = 0) -> Generator[AdmittedClient]:
-        """Admit a client while the block lasts; raise RequestDeclined if the endpoint is full or closed."""
+    def admit(self, address: str, now_ns: int = 0, *, is_iperf3: bool = False) -> Generator[AdmittedClient]:
+        """Admit a client while the block lasts; raise RequestDeclined if the endpoint is full or closed.
+
+        Clients of iperf3 prove no key: they have places and memory of their own, as many as the others together.
+        """
         self._check_open()
-        if len(self._clients) >= self.limits.clients:
+        if sum(other.is_iperf3 == is_iperf3 for other in self._clients.values()) >= self.limits.clients:
             raise LimitReached(
                 "the endpoint serves its maximum of clients; try again later", "clients", self.limits.clients
             )
-        network = client_network(address)
-        if self._network_counts[network] >= self.limits.clients_per_address:
+        client = AdmittedClient(next(self._numbers), address, now_ns, is_iperf3=is_iperf3)
+        network, number = client.network, client.number
+        if sum(client.has_share_with(other) for other in self._clients.values()) >= self.limits.clients_per_address:
             text = f"the endpoint serves its maximum of clients from {network}; try again later"
             raise LimitReached(text, "clients_per_address", self.limits.clients_per_address)
-        self._network_counts[network] += 1
-        number = next(self._numbers)
-        client = self._clients[number] = AdmittedClient(number, address, now_ns)
+        self._clients[number] = client
         _log.debug("client %d of %s is admitted; %d clients", number, address or "stdin", len(self._clients))
         try:
             yield client
         finally:
             del self._clients[number]
-            self._network_counts[network] -= 1
-            if not self._network_counts[network]:
-                del self._network_counts[network]
             _log.debug("client %d has left; %d clients", number, len(self._clients))
 
     def check_plan(self, plan: Plan, carried_bit_s: int) -> None:
@@ -167,7 +164,7 @@ class Admission:
         windows = merge_windows(client.windows, windows)
         memory_bytes = estimate_memory(plan, windows, limits.workers)
         others = [other for other in self._clients.values() if other is not client]
-        own = memory_bytes + sum(other.memory_bytes for other in others if other.network == client.network)
+        own = memory_bytes + sum(other.memory_bytes for other in others if client.has_share_with(other))
         if own > limits.client_memory_bytes:
             text = f"the test needs up to {memory_bytes // MIB} MiB of memory; give fewer sessions or smaller sizes"
             raise LimitReached(text, "client_memory_bytes", limits.client_memory_bytes)

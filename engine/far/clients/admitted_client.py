@@ -12,9 +12,9 @@ class AdmittedClient:
     `software` names a client that is not a linkgauge.
     """
 
-    def __init__(self, number: int, address: str, since_ns: int) -> None:
+    def __init__(self, number: int, address: str, since_ns: int, *, is_iperf3: bool = False) -> None:
         self.address = address  # empty without a network connection
-        self._number, self._since_ns = number, since_ns
+        self.number, self._since_ns, self.is_iperf3 = number, since_ns, is_iperf3
         self.network = client_network(address)
         self.windows: SessionWindows = {}  # of all sessions that its run may have open, each the largest one
         self.memory_bytes = 0  # reserved for them
@@ -24,9 +24,20 @@ class AdmittedClient:
         self.software: str | None = None
         self.run: CurrentRun | None = None
 
+    def has_share_with(self, other: "AdmittedClient") -> bool:
+        """Whether both count for the same limits of an address."""
+        return (self.network, self.is_iperf3) == (other.network, other.is_iperf3)
+
     def get_status(self) -> ClientStatus:
         """Return the client's status at this moment."""
         run = None if self.run is None else self.run.get_status()
         return ClientStatus(
-            self._number, self.address, self.hostname, self._since_ns, run, self.software, self.key_name
+            self.number,
+            self.address,
+            self.hostname,
+            self._since_ns,
+            run,
+            self.software,
+            self.key_name,
+            self.is_iperf3,
         )

@@ -41,6 +41,8 @@ STREAMS_DEADLINE_S: Final = 8.0  # for the streams, and for each answer after th
 _FURTHER_STREAM_S: Final = 0.25  # for each stream in addition: over a long path they come one after the other
 _LOSS_GRACE_S: Final = 1.0  # from the loss of a stream to the end: the client may be about to say why
 _SILENCE_NS: Final = 120 * SECOND_NS  # without payload, as a stock server waits
+_LEAST_PAYLOAD_BYTES: Final = 1_000  # between two looks, 16 kb/s: a trickle does not make a test worth its place
+_PLACE_GIVEN_UP: Final = "it moved no payload for {idle_s:.0f} s, and another test needed its place"
 _QUIET_S: Final = 1.0  # without progress, while the last bytes are on their way
 _QUIET_DATAGRAMS_S: Final = 0.3
 _MAX_REST_S: Final = 5.0
@@ -91,11 +93,14 @@ class ClientTest(BaseFarRun):
         self._streams = list_streams(parameters.direction, parameters.parallel)
         self._counts = TestCounts(self.pool.counters, self._streams, is_udp=parameters.is_udp)
         self._refusal: Iperf3Refusal | None = None
-        self._takes_streams, self._attached, self._carried = False, 0, 0
+        self._takes_streams, self._attached = False, 0
+        self._carried_bytes: int = 0  # at the last look
         self._arrived: list[tuple[int, socket.socket]] = []
         self._opened: list[SocketInfo] = []
         self._all_opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._moved_ns = time.monotonic_ns()  # when payload moved last
+        self._idle_since_ns = self._moved_ns  # when it opened a stream, began, or moved more than a trickle
+        self.has_payload = False  # it has moved more than a trickle
         self._lost_at_s: float | None = None
         self._observation: Observation | None = None
 
@@ -126,6 +131,16 @@ class ClientTest(BaseFarRun):
             self._refusal = refusal
             self.end(reason, str(refusal))
 
+    def idle_ns(self, now_ns: int) -> int:
+        """Return for how long it has not come nearer to its payload, or moved no more than a trickle of it."""
+        self._note_payload(now_ns, self.pool.counters.total_bytes())  # on a busy host the watch comes late
+        return now_ns - self._idle_since_ns
+
+    def give_up_place(self) -> None:
+        """End the test for another one: it carries nothing, and the places are taken."""
+        text = _PLACE_GIVEN_UP.format(idle_s=self.idle_ns(time.monotonic_ns()) / SECOND_NS)
+        self.refuse(Iperf3Refusal(ErrorNumber.NO_DATA, text), Reason.PEER_STOPPED)
+
     async def attach_stream(self, sock: socket.socket, serial: int) -> None:
         """Take over the socket of a stream. `serial` orders the connections as they were accepted.
 
@@ -135,6 +150,8 @@ class ClientTest(BaseFarRun):
         if not self._takes_streams:
             raise RemoteProtocolError("a stream of an iperf3 test that awaits none")
         self._arrived.append((serial, socket.socket(fileno=sock.detach())))
+        # As a long path needs; a stream now and then does not keep the place.
+        self._idle_since_ns += round(_FURTHER_STREAM_S * SECOND_NS)
         self._takes_streams = len(self._arrived) + self._attached < len(self._streams)
         if self.has_datagrams or not self._takes_streams:
             arrived, self._arrived = sorted(self._arrived, key=lambda arrival: arrival[0]), []
@@ -252,6 +269,7 @@ class ClientTest(BaseFarRun):
         """Let payload flow: the clocks of both ends start now."""
         self._counts.begin(time.monotonic_ns())
         self._begin()
+        self._idle_since_ns = time.monotonic_ns()
         omit_s = self._request.parameters.omit_s
         if omit_s:
             self._run_task(self._end_omitted_part(omit_s))
@@ -328,10 +346,15 @@ class ClientTest(BaseFarRun):
         totals = totals_of_client(theirs, self._streams, self._counts.span_ns, is_udp=self.has_datagrams)
         return observation.make_output(totals)
 
+    def _note_payload(self, now_ns: int, total_bytes: int) -> None:
+        if total_bytes - self._carried_bytes >= _LEAST_PAYLOAD_BYTES:
+            self._idle_since_ns, self.has_payload = now_ns, True
+
     def _look(self, now_ns: int, total_bytes: int) -> None:
         """End the test when it carries nothing, or has lost a stream."""
-        if total_bytes != self._carried or not self.has_started:
-            self._moved_ns, self._carried = now_ns, total_bytes
+        self._note_payload(now_ns, total_bytes)
+        if total_bytes != self._carried_bytes or not self.has_started:
+            self._moved_ns, self._carried_bytes = now_ns, total_bytes
         still_ns = now_ns - self._moved_ns
         if still_ns > _UNCOUNTED_NS:
             self._send_uncounted(now_ns)

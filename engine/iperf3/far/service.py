@@ -10,8 +10,11 @@ import errno
 import logging
 import socket
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final, Self
+from functools import partial
+from typing import Final, Self, TypeVar
+from weakref import WeakValueDictionary
 
 from ...far.acceptor import Acceptor
 from ...far.client_service import carry_out, choose_mode
@@ -31,7 +34,8 @@ from ...model.errors import (
     explain_os_error,
     explain_resource_error,
 )
-from ...model.plan import Plan
+from ...model.ip_address import client_network
+from ...model.plan import SECOND_NS, Plan
 from ...model.run_end import EndText, Reason
 from ..channel import Iperf3Channel
 from ..protocol.cookie_and_streams import COOKIE_BYTES
@@ -46,8 +50,12 @@ from .run import ClientTest
 from .server_output import Iperf3Options
 
 _REFUSE_DEADLINE_S: Final = 0.3
-_PLACE_DEADLINE_S: Final = 2.0  # a client may be back before the workers of its last test have ended
+_PLACE_DEADLINE_S: Final = 10.0  # the workers of an ended test take a moment, and others wait before this client
 _PLACE_LOOK_S: Final = 0.01
+_IDLE_NS: Final = 2 * SECOND_NS  # a test that has been idle for longer makes room for another
+_LIMITS_OF_A_NETWORK: Final = frozenset({"clients_per_address", "client_memory_bytes"})
+_LIMITS_OF_ALL: Final = frozenset({"clients", "memory_bytes", "samples_s"})
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -74,6 +82,7 @@ class Iperf3Service:
             endpoint.track,
         )
         self._hellos = DatagramHellos(endpoint.log)
+        self._queues: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # for places, by network
         self._cookies: dict[bytes, ClientTest | None] = {}  # None until the parameters are accepted
 
     @property
@@ -149,7 +158,8 @@ class Iperf3Service:
         try:
             parameters = await self._read_parameters(channel)
             with contextlib.ExitStack() as stack:
-                admitted = await self._admit(stack, client)
+                admission = partial(self._admission.admit, client, time.monotonic_ns(), is_iperf3=True)
+                admitted = await self._find_place(client, lambda: stack.enter_context(admission()))
                 self._unproved.discard(connection)
                 version = parameters.client_version
                 admitted.software = f"iperf3 {version}" if version else "iperf3"
@@ -177,17 +187,43 @@ class Iperf3Service:
         finally:
             channel.abort()
 
-    async def _admit(self, stack: contextlib.ExitStack, client: str) -> AdmittedClient:
-        """Admit a client; if there is no place, wait a moment for the place of a test that is over."""
-        until_s = asyncio.get_running_loop().time() + _PLACE_DEADLINE_S
+    async def _find_place(self, client: str, take: Callable[[], _T]) -> _T:
+        """Return a place as `take` admits a client to it; those of a network that wait come in turn."""
+        async with self._queues.setdefault(client_network(client), asyncio.Lock()):
+            return await self._find_room(client, take)
+
+    async def _find_room(self, client: str, take: Callable[[], _T]) -> _T:
+        """Return what `take` takes of the limits; raise LimitReached if no test leaves room for it in a moment.
+
+        A test that is over leaves room by itself. An idle one is ended: a client that holds places without payload
+        does not keep others of its address out.
+        """
+        network, until_s = client_network(client), asyncio.get_running_loop().time() + _PLACE_DEADLINE_S
         while True:
             try:
-                return stack.enter_context(self._admission.admit(client, time.monotonic_ns()))
-            except LimitReached:
+                return take()
+            except LimitReached as error:
                 is_late = asyncio.get_running_loop().time() >= until_s
-                if is_late or not any(test.has_ended for test in self.tests):
+                if is_late or not self._makes_room(network, error.limit):
                     raise
             await asyncio.sleep(_PLACE_LOOK_S)
+
+    def _makes_room(self, network: str, limit: str) -> bool:
+        """Return whether a test is about to leave room; end the one that has been idle for longest if none is."""
+        if any(test.has_ended for test in self.tests):
+            return True
+        is_of_all, now_ns = limit in _LIMITS_OF_ALL, time.monotonic_ns()
+        if not is_of_all and limit not in _LIMITS_OF_A_NETWORK:
+            return False
+        clients = [one for one in self._admission.admitted_clients if is_of_all or one.network == network]
+        tests = [test for test in self.tests if is_of_all or client_network(test.client) == network]
+        idle_ns = {test: test.idle_ns(now_ns) for test in tests}
+        longest = max(tests, key=idle_ns.__getitem__, default=None)
+        if longest is not None and idle_ns[longest] >= _IDLE_NS:
+            longest.give_up_place()
+            return True
+        are_preparing = any(one.is_iperf3 and one.run is None for one in clients)
+        return are_preparing or not all(test.has_payload for test in tests)
 
     async def _read_parameters(self, channel: Iperf3Channel) -> TestParameters:
         """Ask for the parameters of a test; check the user."""
@@ -240,7 +276,8 @@ class Iperf3Service:
         self, channel: Iperf3Channel, request: TestRequest, admitted: AdmittedClient, turn: Turn
     ) -> None:
         """Carry out a test, with the entries of its beginning and end in the log."""
-        grant = self._admission.grant(admitted, request.plan, turn)
+        take_grant = partial(self._admission.grant, admitted, request.plan, turn)
+        grant = await self._find_room(admitted.address, take_grant)
         test = ClientTest(channel, request, self._options, grant, self._open_streams)
         try:
             async with test.pool:

@@ -1,5 +1,6 @@
 """The user's settings: which value holds, and which mistakes are named with file, line and key."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,13 @@ def test_a_mistake_of_any_length_is_one_short_line(tmp_path: Path, value: str) -
             read_settings(tmp_path, {})
         assert len(str(raised.value)) < 600
         assert "\n" not in str(raised.value)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    """Nobody may ever write to it."""
+    os.mkfifo(tmp_path / FILE_NAME)
+    with pytest.raises(UsageError, match="it is a pipe; the settings are a file"):
+        read_settings(tmp_path, {})
 
 
 def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:

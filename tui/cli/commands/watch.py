@@ -72,7 +72,7 @@ class WatchOptions:
 
         name = _UNSAFE.sub("-", str(peer)).strip("-._")[:64] or "peer"
         percent = DEFAULT_PASS_PERCENT if self.pass_mark is None else parsing.pass_percent(self.pass_mark)
-        budget = None if self.budget is None else parsing.bytes_limit(self.budget)
+        budget = None if self.budget is None else parsing.bytes_limit(self.budget, "budget")
         timing, here = self._timing(), socket.gethostname()
         watched = WatchedPeer(
             name, peer, plan, preset, percent, timing, budget, variant, is_shared=self.shared, origin=here

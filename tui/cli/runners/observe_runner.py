@@ -3,10 +3,10 @@
 import csv
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from ....engine.host.event_loop import run
 from ....engine.model.errors import OutputError, explain_os_error
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _TIME_UP: Final = RunEnd(Reason.COMPLETED, EndText.DURATION_UP.value)
+_LINE_END: Final = "\r\n"  # RFC 4180
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,20 +163,36 @@ def _learn_names(observation: Observation) -> None:
         REDACTION.learn_user(each.user)
 
 
+def _begin_csv(path: Path) -> TextIO:
+    """Return a file that has its heading, before anything is observed; raise OutputError."""
+    is_new = not path.exists()
+    with ExitStack() as undo:
+        try:
+            stream = path.open("w", encoding="utf-8", newline="")
+            if is_new:  # an empty file would need --force the next time
+                undo.callback(path.unlink, missing_ok=True)
+            undo.callback(_close, stream)
+            csv.writer(stream, lineterminator=_LINE_END).writerow(CSV_COLUMNS)
+            stream.flush()
+        except OSError as error:
+            raise OutputError(f"cannot write {path}: {explain_os_error(error)}") from error
+        undo.pop_all()
+    return stream
+
+
+def _close(stream: TextIO) -> None:
+    with suppress(OSError):  # it repeats a flush that has failed
+        stream.close()
+
+
 @contextmanager
 def _csv_rows(path: Path | None) -> Generator[Callable[[Observation], None]]:
     """Yield a function that adds an observation's rows to a file (RFC 4180), if there is one."""
     if path is None:
         yield lambda _observation: None
         return
-    try:
-        stream = path.open("w", encoding="utf-8", newline="")
-        writer = csv.writer(stream, lineterminator="\r\n")
-        writer.writerow(CSV_COLUMNS)
-        stream.flush()
-    except OSError as error:  # before anything is observed
-        raise OutputError(f"cannot write {path}: {explain_os_error(error)}") from error
-    is_whole = True
+    stream = _begin_csv(path)
+    writer, is_whole = csv.writer(stream, lineterminator=_LINE_END), True
 
     def write(observation: Observation) -> None:
         nonlocal is_whole
@@ -191,5 +208,4 @@ def _csv_rows(path: Path | None) -> Generator[Callable[[Observation], None]]:
     try:
         yield write
     finally:
-        with suppress(OSError):  # it repeats a flush that has failed
-            stream.close()
+        _close(stream)

@@ -1,6 +1,7 @@
 """iperf3's own clients at an endpoint: every kind of test, many at once, refusals, strangers."""
 
 import asyncio
+import contextlib
 import itertools
 import socket
 import struct
@@ -10,10 +11,16 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.far.event_log import MAX_SOURCES
+from linkgauge.engine.iperf3.far import service
 from linkgauge.engine.iperf3.protocol.refusals import ErrorNumber
 from linkgauge.engine.iperf3.protocol.states import State
 from linkgauge.engine.iperf3.protocol.users import UserList, hash_password, make_token
+from linkgauge.engine.model.events import Ended
 from linkgauge.engine.model.limits import Limits
+from linkgauge.engine.model.peer import Peer
+from linkgauge.engine.model.plan import MIB, SECOND_NS, Plan
+from linkgauge.engine.model.run_end import Reason
+from linkgauge.engine.near.run import open_run
 
 from ...iperf3_peer import needs_iperf3
 from ...rsa_keys import private_pem, public_pem, server_key
@@ -193,11 +200,14 @@ async def test_a_stock_client_prints_the_reason_of_a_refusal() -> None:
     for options, (limits, sentence) in refused.items():
         async with serve(limits=limits) as scene:
             other = await RawClient.connect(scene.port)
+            payload = asyncio.create_task(asyncio.sleep(0))
             if limits.clients == 1:
                 await other.start()
+                payload = asyncio.create_task(_send_slowly(other.streams[0]))
             outcome = await run_client(scene.port, *options)
             assert sentence in outcome.error, (options, outcome.error)
             assert scene.texts("refused"), options
+            payload.cancel()
             await other.close()
 
 
@@ -208,6 +218,96 @@ async def test_a_client_may_come_back_as_soon_as_its_test_is_over() -> None:
         for _ in range(4):
             outcome = await run_client(scene.port, "-n", "100K")
             assert not outcome.error
+
+
+@pytest.mark.parametrize(
+    ("limits", "streams"),
+    [(Limits(clients_per_address=2), 1), (Limits(client_memory_bytes=80 * MIB), 16)],
+    ids=["places", "memory"],
+)
+async def test_a_test_without_payload_makes_room_for_another_of_its_address(
+    monkeypatch: pytest.MonkeyPatch, limits: Limits, streams: int
+) -> None:
+    """Silent ones, and those that trickle; the one that has been idle for longest goes first."""
+    monkeypatch.setattr(service, "_IDLE_NS", SECOND_NS // 5)
+    async with serve(limits=limits) as scene:
+        first, trickling = await RawClient.connect(scene.port), await RawClient.connect(scene.port)
+        for client in (first, trickling):
+            await client.start(streams, parallel=streams)
+        async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as group:
+            drops = group.create_task(_trickle(trickling))
+            honest: list[RawClient] = []
+            for _ in range(2):
+                await asyncio.sleep(1.2)  # two looks of the watch over each test
+                honest.append(client := await RawClient.connect(scene.port))
+                await client.start(streams, parallel=streams)
+            drops.cancel()
+        for evicted in (first, trickling):
+            assert await evicted.error() == ErrorNumber.NO_DATA
+        for client in honest:
+            await client.exchange()
+        for client in (first, trickling, *honest):
+            await client.close()
+        assert sum("another test needed its place" in end["text"] for end in scene.ends()) == 2
+
+
+async def test_clients_that_wait_for_a_place_all_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has its place and prepares its test does not wait for those that have none."""
+    monkeypatch.setattr(service, "_IDLE_NS", SECOND_NS // 5)
+    monkeypatch.setattr(service, "_PLACE_DEADLINE_S", 3 * DEADLINE_S)  # nobody is refused instead
+    async with serve(limits=Limits(clients_per_address=2)) as scene:
+        async with asyncio.timeout(DEADLINE_S):
+            clients = [await RawClient.connect(scene.port) for _ in range(8)]
+            await asyncio.gather(*(client.send_parameters() for client in clients))
+            assert {await client.state() for client in clients} == {State.CREATE_STREAMS}
+        for client in clients:
+            await client.close()
+
+
+async def test_tests_of_iperf3_take_no_place_of_a_linkgauge_client_of_their_address() -> None:
+    """Whoever proves a key has places beside those who cannot."""
+    limits = Limits(clients=1, clients_per_address=1, client_memory_bytes=40 * MIB)
+    async with serve(limits=limits) as scene:
+        stranger = await RawClient.connect(scene.port)
+        await stranger.start(16, parallel=16)
+        plan = Plan(duration_ns=SECOND_NS // 2, rate_bit_s=10_000_000)
+        async with asyncio.timeout(DEADLINE_S), open_run(plan, Peer(*scene.endpoint.address)) as run:
+            events = [event async for event in run]
+        assert isinstance(events[-1], Ended)
+        assert events[-1].end.reason is Reason.COMPLETED
+        await stranger.exchange()
+        await stranger.close()
+
+
+async def _trickle(client: RawClient) -> None:
+    with contextlib.suppress(ConnectionError):
+        while True:
+            await asyncio.get_running_loop().sock_sendall(client.streams[0], b"a")
+            await asyncio.sleep(0.05)
+
+
+async def test_a_test_that_moves_payload_keeps_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other client reads that the server is busy, and the first one ends as it would alone."""
+    monkeypatch.setattr(service, "_IDLE_NS", SECOND_NS)
+    async with serve(limits=Limits(clients_per_address=1)) as scene:
+        client = await RawClient.connect(scene.port)
+        await client.start()
+        async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as group:
+            payload = group.create_task(_send_slowly(client.streams[0]))
+            await asyncio.sleep(2)
+            late = await RawClient.connect(scene.port)
+            await late.send_parameters()
+            assert await late.state() is State.ACCESS_DENIED
+            payload.cancel()
+        await client.exchange()
+        for each in (client, late):
+            await each.close()
+
+
+async def _send_slowly(stream: socket.socket) -> None:
+    while True:  # 64 kb/s, as a phone call
+        await asyncio.get_running_loop().sock_sendall(stream, bytes(800))
+        await asyncio.sleep(0.1)
 
 
 async def test_strangers_of_a_service_with_users_take_no_clients_place() -> None:

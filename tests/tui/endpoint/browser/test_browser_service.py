@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from linkgauge.engine.control.tls import Certificate  # noqa: E402
 from linkgauge.engine.far.status import LogEntry  # noqa: E402
 from linkgauge.engine.model.limits import Limits  # noqa: E402
 from linkgauge.engine.model.shared_key import SharedKey  # noqa: E402
+from linkgauge.tui.http import visitors  # noqa: E402
 from linkgauge.tui.session.storage import open_run_list  # noqa: E402
 
 from ....engine.certificates import CertificateFiles  # noqa: E402
@@ -440,6 +442,35 @@ async def test_over_tls_a_test_is_measured_as_without(direction: str, tmp_path: 
             await until(has_no_client(endpoint))
         assert endpoint.get_status().totals.runs == {"completed": 2}
         assert not any("sendfile" in note for note in result["notes"])
+
+
+async def test_a_flood_over_tls_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Records that are no request end their connection after a few, and cost no memory."""
+    read: list[int] = []
+    plain = visitors.RequestHandler.data_received
+
+    def count(handler: visitors.RequestHandler, data: bytes) -> None:
+        read.append(len(data))
+        plain(handler, data)
+
+    monkeypatch.setattr(visitors.RequestHandler, "data_received", count)
+    authority = trustme.CA()
+    files = CertificateFiles(tmp_path, authority)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    certificate = Certificate.load(files.cert, files.key)
+    async with asyncio.timeout(DEADLINE_S), serving(certificate=certificate) as (base, _endpoint):
+        port = int(base.split(":")[2].strip("/"))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting, server_hostname="db-02")
+        with contextlib.suppress(ConnectionError):
+            while not reader.at_eof():
+                writer.write(b"\xff" * 100_000)
+                await writer.drain()
+                await asyncio.sleep(0)  # the endpoint is in this loop
+        writer.close()
+        assert 0 < sum(read) <= visitors.MOST_BYTES
+        async with open_page(base) as page:
+            assert page.hello["has_tls"]
 
 
 @pytest.mark.every("twenty pages")
