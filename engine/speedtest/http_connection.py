@@ -18,6 +18,7 @@ MAX_BODY_BYTES: Final = 64 * 1024
 _MOST_SHOWN: Final = 100
 _SWITCHING: Final = 101
 _FIRST_WORD: Final = b"HTTP/1."
+_PIECE_BYTES: Final = 16 * 1024
 Headers = Sequence[tuple[str, str]]
 
 
@@ -120,7 +121,7 @@ class _Reading:
     async def read(self) -> Answer:
         """Read to its end, or to the end of its head, and take no byte more."""
         while True:
-            piece = await self._wire.peek()
+            piece = (await self._wire.peek())[:_PIECE_BYTES]  # payload may have come behind the head
             if not piece and self._head is None:
                 raise ConnectionClosed("it closed the connection")
             if not self._read_bytes and not piece.startswith(_FIRST_WORD[: len(piece)]):

@@ -58,10 +58,9 @@ class LibreSpeedClient(SpeedClient):
                 if not last.keeps_connection:
                     self._pings.close()
                     self._pings = await self._connector.open()
-        self._place = _PLACES[0]
         status = "" if last is None else f" (it answers {last.status})"
         raise PeerNotLinkgauge(
-            f"{self._peer} is not a LibreSpeed server: it has no {self._target('empty')}{status}; "
+            f"{self._peer} is not a LibreSpeed server: it has no {self._server.path}empty.php{status}; "
             f"check the port, and give the folder of the page as {self._server.scheme}HOST/PATH"
         )
 

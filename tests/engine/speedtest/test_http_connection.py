@@ -64,6 +64,32 @@ async def test_the_head_of_an_upgrade_ends_where_the_frames_begin() -> None:
         assert far.recv(1_000).startswith(b"GET /x HTTP/1.1\r\nHost: h\r\nUser-Agent: linkgauge/")
 
 
+class _Rush(PlainWire):
+    """A connection on which much is there at once, as with TLS."""
+
+    def __init__(self, sock: socket.socket, data: bytes) -> None:
+        super().__init__(sock)
+        self.data = data
+
+    async def peek(self) -> bytes:
+        """Return all of it."""
+        return self.data
+
+    async def take(self, count: int) -> None:
+        """Remove some of it."""
+        self.data = self.data[count:]
+
+
+async def test_payload_that_has_come_behind_a_head_does_not_count_as_its_size() -> None:
+    """It may be more than an answer may have."""
+    head, near = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", socket.socket()
+    with near:
+        wire = _Rush(near, head + bytes(300_000))
+        answer = await HttpConnection(wire, "h").read_answer("GET", is_whole=False)
+    assert answer.status == 200
+    assert wire.data == bytes(300_000)
+
+
 @pytest.mark.parametrize(
     ("sent", "ends", "error", "words"),
     [

@@ -71,7 +71,7 @@ async def test_a_server_carries_each_direction_at_its_rate(
     for flow in direction.flows:
         measured = summary.measured[flow]
         assert measured is not None
-        assert 100e6 < measured.bit_s < 250e6 * sessions
+        assert 20e6 < measured.bit_s < 250e6 * sessions
     assert (summary.probe is not None) is (scheme == "librespeed")
     if scheme == "librespeed":
         assert summary.probe is not None
@@ -109,7 +109,7 @@ async def test_a_server_with_tls_is_known_by_its_certificate(
     assert recorded.end.reason is Reason.COMPLETED, recorded.end
     measured = replay(recorded.events).summary().measured[direction]
     assert measured is not None
-    assert 50e6 < measured.bit_s < 300e6
+    assert 20e6 < measured.bit_s < 300e6
 
 
 def with_fingerprint(peer: Peer, fingerprint: bytes) -> Peer:
@@ -141,10 +141,10 @@ async def test_an_upload_goes_on_over_another_connection_if_the_server_closes_on
         peer = with_fingerprint(peer, fingerprint) if is_tls else peer
         recorded = await record(plan_of(Direction.OUT, duration_ns=2 * SECOND_NS), peer)
     assert recorded.end.reason is Reason.COMPLETED, recorded.end
-    assert sum(request.startswith("POST") for request in server.requests) > 40
+    assert sum(request.startswith("POST") for request in server.requests) > 20
     measured = replay(recorded.events).summary().measured[Direction.OUT]
     assert measured is not None
-    assert measured.bit_s > 80e6  # what still arrives on the old connection counts, too
+    assert measured.bit_s > 20e6  # what still arrives on the old connection counts, too
 
 
 @pytest.mark.parametrize("direction", [Direction.OUT, Direction.IN])
