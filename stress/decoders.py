@@ -1,8 +1,8 @@
 """What a decoder under test is: it reads bytes or text that somebody else wrote, and has valid inputs to vary.
 
 A decoder returns what it made of an input in a word or two. It raises its own error (LinkgaugeError) for an input
-that it cannot read; any other exception is a fault. `decoders_of_wire`, `decoders_of_files` and
-`decoders_of_iperf3` have them all; the protocol's conversations are in fuzz.py.
+that it cannot read; any other exception is a fault. The modules `decoders_of_…` have them all; the protocol's
+conversations are in fuzz.py.
 """
 
 # The repository root is the package, which pyright cannot resolve by its name from here.

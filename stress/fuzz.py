@@ -35,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from decoders import BrokenPromise, Decoder, shared_folder
 from decoders_of_files import FILE_DECODERS
 from decoders_of_iperf3 import IPERF3_DECODERS
+from decoders_of_speed_servers import SPEED_SERVER_DECODERS
 from decoders_of_wire import WIRE_DECODERS
 from linkgauge.engine.model.counters.path_trace import HopTrace, MtuReport, PathTrace
 from linkgauge.engine.model.counters.samples import CoreTimes, LatencyCounts, Sample, SessionSample
@@ -371,7 +372,7 @@ def decoding(decoder: Decoder, chance: random.Random) -> str:
         return f"{decoder.name}: {type(error).__name__}"
 
 
-_DECODERS: Final = (*IPERF3_DECODERS, *WIRE_DECODERS, *FILE_DECODERS)
+_DECODERS: Final = (*IPERF3_DECODERS, *SPEED_SERVER_DECODERS, *WIRE_DECODERS, *FILE_DECODERS)
 KINDS: Final[dict[str, Callable[[random.Random], str]]] = {
     "conversation": conversation,
     "coded conversation": coded_conversation,

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from ..engine.model.errors import PlanError, make_printable
 from ..engine.model.peer import Peer
 from ..engine.model.plan import SECOND_NS, Plan
+from ..engine.protocol.foreign.missing_features import Feature, find_unsupported, why_unavailable
 from ..presets.auto_select import AUTO
 from ..presets.expectation import check_variant
 from ..presets.verdict import NO_LIMITS, AcceptanceLimits
@@ -104,10 +105,13 @@ class WatchedPeer:
             raise PlanError(
                 "limits", f"with {self.plan.workload}", "max_loss and min_rate are for streams and datagrams"
             )
-        if self.limits.max_rise_ns is not None and self.peer.iperf3 is not None:
-            raise PlanError("max_rise", "with iperf3", "an iperf3 server answers no probe; leave it out")
-        if self.plan.path and self.peer.iperf3 is not None:
-            raise PlanError("path", "with iperf3", "an iperf3 server traces no path; leave it out")
+        no_load = why_unavailable(self.peer, Feature.LOAD_PHASES)
+        for name, is_wanted in (("max_rise", self.limits.max_rise_ns is not None), ("path", self.plan.path)):
+            if is_wanted and no_load is not None:
+                raise PlanError(name, f"with {self.peer}", no_load)
+        problem = find_unsupported(self.plan, self.peer)
+        if problem is not None:
+            raise problem
         if self.plan.duration_ns is None:
             raise PlanError("seconds", "none", "each test of a watch needs an end: give a duration")
         if self.budget_bytes is not None and self.budget_bytes < 0:

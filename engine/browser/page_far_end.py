@@ -5,13 +5,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from ..control.handshake import HandshakeResult
-from ..iperf3.protocol.missing_features import find_unsupported
 from ..model.peer import Peer
 from ..model.plan import Mode, Plan
 from ..near.base_run import ExpectationFinder, driven, no_expectation
-from ..near.socket_option_checks import check_options
-from ..workers.core_assignment import check_cores
-from ..workers.fork_client import ForkServerLease
+from ..near.foreign.unseen_far_end import prepared
 from .page_messages import with_page
 from .page_run import PageLink, PageRun
 
@@ -51,12 +48,7 @@ async def open_page_run(
         PeerError: The page has gone, or does not open its connections.
         WorkerError: A worker process does not start.
     """
-    check_cores(plan.near_cores, "cores")
-    check_options(plan.socket)
-    problem = find_unsupported(plan, page.peer)
-    if problem is not None:
-        raise problem
-    async with ForkServerLease():
+    async with prepared(plan, page.peer):
         run = PageRun(with_page(plan), page.peer, await page.describe(), page.link, expectation_for, mode)
         page.run = run
         try:

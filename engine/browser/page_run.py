@@ -13,11 +13,13 @@ from ..model.counters.samples import ProbeSample
 from ..model.directions import Direction
 from ..model.errors import LinkgaugeError, PeerUnreachable, RemoteProtocolError
 from ..model.peer import Peer
-from ..model.plan import SECOND_NS, Mode, Plan, Settings
+from ..model.plan import SECOND_NS, Dialect, Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.texts.warning_text import WarningText
 from ..near.base_run import ExpectationFinder, WorkerSetup, no_expectation
+from ..near.foreign.unseen_far_end import keys_of
 from ..near.session_set import SessionKey, SessionSet
+from ..protocol.foreign.websocket_frames import message_head
 from ..protocol.messages import Change
 from ..workers.ipc import AdoptSession, ConnectionLost
 from ..workers.pool import WorkerPool
@@ -27,7 +29,6 @@ from .metered_run import MeteredRun
 from .page_messages import WAYS
 from .page_probe import PageProbe
 
-_REFRESH_S: Final = 0.05
 _FIRST_GENERATIONS: Final = 500_000
 _OPEN_S: Final = 12.0  # eight connections each way, one after the other, over a slow link
 SILENCE_NS: Final = 5_000_000_000  # a phone that sleeps answers no ping
@@ -47,11 +48,6 @@ class PageLink:
 
 AskForSessions = Callable[[dict[SessionKey, int]], Awaitable[None]]
 """Has the page open connections: the generation of each by its direction and number."""
-
-
-def keys_of(settings: Settings) -> list[SessionKey]:
-    """Return the sessions that settings want."""
-    return [(flow, number) for number in range(1, settings.sessions + 1) for flow in settings.direction.flows]
 
 
 class PageSessions(SessionSet):
@@ -141,12 +137,12 @@ class PageRun(MeteredRun):
             expectation_for: Returns the rates to expect under given settings.
             mode: How this end moves payload if the plan names no mode; None copies.
         """
-        setup = WorkerSetup(mode, is_browser=True)
+        setup = WorkerSetup(mode, program=Dialect.BROWSER, head=message_head(plan.block_bytes))
         super().__init__(plan, peer, ends, expectation_for, setup)
         self._link = link
         self.sessions = PageSessions(self.pool, plan.settings)
         self._sessions = self.sessions
-        self.probe = PageProbe(self.pool.counters, self._ping, link.sock)
+        self.probe = PageProbe(self.pool.counters)
         self._was_hidden = False
 
     @property
@@ -197,7 +193,7 @@ class PageRun(MeteredRun):
         if self._ending.done():  # the page has gone already, or its user has stopped it
             raise PeerUnreachable(self._ending.result().detail)
         await self.sessions.open_all(self._ask_for_sessions)
-        self._run_task(self.probe.measure())
+        self._run_task(self.probe.measure(self._ping, self._link.sock))
         return await self._sampler.measure_idle()
 
     async def _ask_for_sessions(self, places: dict[SessionKey, int]) -> None:
@@ -229,9 +225,7 @@ class PageRun(MeteredRun):
 
     async def _finish(self, end: RunEnd) -> RunEnd:
         """Take the last sample; the connections end with the workers."""
-        self._read_metered()
-        self._stop_sampling()
-        self.pool.stop_payload()
+        self._end_payload()
         if end.reason is Reason.SESSION_LOST:
             return RunEnd(Reason.PEER_LOST, EndText.PAGE_GONE.value)
         return end

@@ -11,12 +11,12 @@ from ..control.handshake import HandshakeResult
 from ..model.counters.samples import ProbeSample
 from ..model.directions import Direction
 from ..model.peer import Peer
-from ..model.plan import SECOND_NS, Plan, Settings
+from ..model.plan import SECOND_NS, Dialect, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..near.base_run import ExpectationFinder, WorkerSetup, no_expectation
+from ..near.foreign.metered_session import MeteredConnection
 from ..near.session_set import SessionSet
 from .metered_run import MeteredRun
-from .metered_session import MeteredConnection
 
 MAX_QUALITY_SESSIONS: Final = 32  # in a direction: the draft's client opens 16
 PAUSE_S: Final = 3.0
@@ -39,7 +39,7 @@ class QualityRun(MeteredRun):
         self, plan: Plan, peer: Peer, ends: HandshakeResult, expectation_for: ExpectationFinder = no_expectation
     ) -> None:
         """Make a run of a plan of `plan_with`; `out` is what the client downloads."""
-        setup = WorkerSetup(None, is_browser=True, has_workers=False)
+        setup = WorkerSetup(None, program=Dialect.NETWORKQUALITY, has_workers=False)
         super().__init__(plan, peer, ends, expectation_for, setup)
         self._sessions = SessionSet()
         self._pause: asyncio.TimerHandle | None = None

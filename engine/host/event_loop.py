@@ -5,6 +5,7 @@ import contextlib
 import errno
 import gc
 import os
+import select
 import socket
 import threading
 from collections.abc import Callable, Coroutine
@@ -76,8 +77,8 @@ def loop_name() -> str:
     return type(asyncio.get_running_loop()).__module__.split(".")[0]
 
 
-async def wait_until_readable(sock: socket.socket) -> None:
-    """Return once data, an end or an error waits at a socket, and leave it there.
+async def wait_until_readable(sock: "socket.socket | select.epoll") -> None:
+    """Return once data, an end or an error waits at a socket, or at one of an epoll, and leave it there.
 
     The loops' own calls for datagrams differ; this one does not.
     """
@@ -86,7 +87,7 @@ async def wait_until_readable(sock: socket.socket) -> None:
 
 
 async def _wait_until_ready(
-    sock: socket.socket, add: Callable[..., None], remove: Callable[[socket.socket], bool]
+    sock: "socket.socket | select.epoll", add: Callable[..., None], remove: Callable[[Any], bool]
 ) -> None:
     """Wait for a socket with one of the loop's watchers, which is gone afterwards."""
     is_ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -67,7 +67,7 @@ class Started:
 
     @property
     def unseen_end(self) -> End | None:
-        """The end that sends no samples: iperf3, a browser or another program; None if both are linkgauge's."""
+        """The end that is another program, which shows nothing of its host; None if both are linkgauge's."""
         if self.far.is_unseen:
             return End.FAR
         return End.NEAR if self.near.is_unseen else None
@@ -81,6 +81,8 @@ class Started:
             return Dialect.NETWORKQUALITY
         if self.observed is not None:
             return Dialect.OBSERVED
+        if self.far.speed_protocol is not None:
+            return Dialect(self.far.speed_protocol.value)
         return Dialect.LINKGAUGE if self.unseen_end is None else Dialect.IPERF3
 
 

@@ -6,6 +6,8 @@ Pure data; `None` is unknown. Each end describes itself to the other, so values 
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from .speed_server import SpeedProtocol
+
 _MIN_MTU_BYTES: Final = 68  # RFC 791: every link carries a packet of that size
 _MAX_MTU_BYTES: Final = 1 << 32  # the kernel has 32 bits for it
 _MAX_BIT_S: Final = 10**15  # a thousand times the rate of the fastest interfaces
@@ -13,6 +15,7 @@ _MAX_NAME: Final = 256
 IPERF3_SOFTWARE: Final = "iperf3"
 BROWSER_SOFTWARE: Final = "browser"
 QUALITY_SOFTWARE: Final = "networkQuality"
+_SPEED_SOFTWARE: Final = frozenset(SpeedProtocol)
 _READS_OTHERS: Final = " (others)"
 _READS_WAITS: Final = " (waits)"
 _READS_BUFFERS: Final = " (buffers)"
@@ -173,10 +176,15 @@ class HostInfo:
         """Whether this end is a client of networkQuality, which tells no more of its host than a browser."""
         return self.software.partition(" ")[0] == QUALITY_SOFTWARE
 
+    def speed_protocol(self) -> SpeedProtocol | None:
+        """The protocol of a server for speed tests that is not linkgauge's; None for all others."""
+        return SpeedProtocol(self.software) if self.software in _SPEED_SOFTWARE else None
+
     @property
     def is_unseen(self) -> bool:
         """Whether nothing is known of this end but what the other one sees: an iperf3, or any other program."""
-        return self.is_iperf3 or self.is_browser or self.is_quality_client or not self.software
+        is_known_program = self.is_iperf3 or self.is_browser or self.is_quality_client
+        return is_known_program or self.speed_protocol is not None or not self.software
 
     @property
     def program(self) -> str:

@@ -1,4 +1,4 @@
-"""Peers: the address of a far end, as `host[:port]`, `ssh://…`, `iperf3://…` or `loopback`.
+"""Peers: the address of a far end, as `host[:port]`, `loopback`, or with a scheme such as `ssh://…`.
 
 Pure: nothing is resolved or connected here. A host has many spellings, so keys and lists of peers compare
 `Peer.identity`.
@@ -12,6 +12,7 @@ from .errors import PlanError
 from .ip_address import IpVersion, canonical_host, check_zone, parse_ip_address
 from .serialization import OMITTED_AT_DEFAULT
 from .shared_key import NO_ACCESS, Access, SharedKey
+from .speed_server import SpeedServer, split_speed_address
 
 IPERF3_PASSWORD_VARIABLE: Final = "IPERF3_PASSWORD"  # noqa: S105 - the name of a variable
 DEFAULT_PORT: Final = 5820
@@ -113,7 +114,8 @@ class Peer:
     """The address of a far end: a host name or IP address, and a TCP port. `loopback` is an embedded endpoint.
 
     `access` is None until the key for this peer has been looked up. With `ssh`, the far end is started on that host
-    and chooses its port itself. With `iperf3` the far end is an iperf3 server. `only_ip` limits a name to its
+    and chooses its port itself. With `iperf3` the far end is an iperf3 server, with
+    `speed` one for LibreSpeed or NDT7. `only_ip` limits a name to its
     addresses of that IP version. With `is_browser` the far end is a page that has come to this host's endpoint from
     there.
     """
@@ -126,6 +128,7 @@ class Peer:
     only_ip: IpVersion | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     is_browser: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     is_quality_client: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    speed: SpeedServer | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
         """Raise PlanError for an impossible address."""
@@ -135,22 +138,30 @@ class Peer:
         check_port(self.port)
 
     def __str__(self) -> str:
-        """Return `host:port`, IPv6 in brackets, `ssh://…`, `iperf3://…`, `browser://host`, `networkquality://host`."""
+        """Return `host:port`, IPv6 in brackets, or the address with the scheme of another program."""
         if self.ssh is not None:
             return format_ssh_address(self.host, self.ssh)
         place = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
         if self.is_browser or self.is_quality_client:
             scheme = BROWSER_SCHEME if self.is_browser else QUALITY_SCHEME
             return f"{scheme}{f'[{self.host}]' if ':' in self.host else self.host}"
+        if self.speed is not None:
+            return f"{self.speed.scheme}{place}{self.speed.path.rstrip('/')}"
         if self.iperf3 is None:
             return place
         user = f"{self.iperf3.user}@" if self.iperf3.user else ""
         return f"{IPERF3_SCHEME}{user}{place}"
 
     @property
-    def identity(self) -> tuple[str, int, SshSettings | None, Iperf3Settings | None]:
+    def identity(self) -> tuple[str, int, SshSettings | None, Iperf3Settings | None, SpeedServer | None]:
         """The value to compare with another peer's: equal for two spellings of one host."""
-        return (canonical_host(self.host) if self.ssh is None else self.host), self.port, self.ssh, self.iperf3
+        host = canonical_host(self.host) if self.ssh is None else self.host
+        return host, self.port, self.ssh, self.iperf3, self.speed
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another program is at the far end, which knows nothing of linkgauge's control connection."""
+        return self.iperf3 is not None or self.speed is not None or self.is_browser
 
     @property
     def is_loopback(self) -> bool:
@@ -186,17 +197,13 @@ class Peer:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `host`, `host:port`, an IPv6 address, `[address]:port`, `ssh://…`, `iperf3://…` or `loopback`.
+        """Read `host`, `host:port`, an IPv6 address, `[address]:port`, `loopback`, or an address with a scheme.
 
         Raises PlanError if the text is none of these.
         """
-        if is_ssh_address(text):
-            host, ssh = parse_ssh_address(text)
-            return cls(host, ssh=ssh)
-        if is_iperf3_address(text):
-            return cls._parse_iperf3(text)
-        if text.strip().lower().startswith((BROWSER_SCHEME, QUALITY_SCHEME)):
-            raise PlanError("peer", repr(text), "such a client starts its test itself: linkgauge endpoint --http")
+        foreign = cls._parse_scheme(text)
+        if foreign is not None:
+            return foreign
         host, port = text.strip(), ""
         if host.startswith("["):
             host, bracket, rest = host[1:].partition("]")
@@ -214,15 +221,39 @@ class Peer:
         return cls(host, int(port))
 
     @classmethod
+    def _parse_scheme(cls, text: str) -> Self | None:
+        """Read an address with a scheme; return None for one without."""
+        if is_ssh_address(text):
+            host, ssh = parse_ssh_address(text)
+            return cls(host, ssh=ssh)
+        if is_iperf3_address(text):
+            return cls._parse_iperf3(text)
+        speed = split_speed_address(text)
+        if speed is not None:
+            server, place = speed
+            return cls._parse_foreign(text, place, f"{server.scheme}host[:port]", server.usual_port, server)
+        if text.strip().lower().startswith((BROWSER_SCHEME, QUALITY_SCHEME)):
+            raise PlanError("peer", repr(text), "such a client starts its test itself: linkgauge endpoint --http")
+        return None
+
+    @classmethod
     def _parse_iperf3(cls, text: str) -> Self:
         user, at, place = text.strip()[len(IPERF3_SCHEME) :].removesuffix("/").rpartition("@")
         if at and _USER.fullmatch(user) is None:
             raise PlanError("peer", repr(text), "give iperf3://[user@]host[:port]; the password comes separately")
+        peer = cls._parse_foreign(text, place, "iperf3://[user@]host[:port]", IPERF3_PORT)
+        return replace(peer, iperf3=Iperf3Settings(user or None))
+
+    @classmethod
+    def _parse_foreign(
+        cls, text: str, place: str, form: str, usual_port: int, speed: SpeedServer | None = None
+    ) -> Self:
+        """Return the peer at `host[:port]`, with the usual port of its program if none is named."""
         peer = cls.parse(place) if place and "://" not in place else None
         if peer is None or peer.is_loopback:
-            raise PlanError("peer", repr(text), "give iperf3://[user@]host[:port]")
+            raise PlanError("peer", repr(text), f"give {form}")
         has_port = (place.startswith("[") and not place.endswith("]")) or place.count(":") == 1
-        return cls(peer.host, peer.port if has_port else IPERF3_PORT, iperf3=Iperf3Settings(user or None))
+        return cls(peer.host, peer.port if has_port else usual_port, speed=speed)
 
 
 def check_port(port: int) -> int:

@@ -58,13 +58,20 @@ _CONGESTION_NAME: Final = re.compile(r"[a-z0-9_]{1,15}", re.ASCII)  # TCP_CA_NAM
 
 
 class Dialect(StrEnum):
-    """The protocol between the two ends: linkgauge's own, iperf3's, a browser's page's, or networkQuality's."""
+    """The protocol between the two ends: linkgauge's own, or that of another program at the far end."""
 
     LINKGAUGE = "linkgauge"
     IPERF3 = "iperf3"
     BROWSER = "browser"
     NETWORKQUALITY = "networkquality"
     OBSERVED = "observed"  # a connection of another program, whose protocol is its own
+    LIBRESPEED = "librespeed"
+    NDT7 = "ndt7"
+
+    @property
+    def is_measured_here(self) -> bool:
+        """Whether this end's kernel has the figures of both directions: the other program may be any."""
+        return self not in {Dialect.LINKGAUGE, Dialect.IPERF3}
 
 
 class ResponsivenessTest(StrEnum):

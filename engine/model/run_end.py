@@ -64,6 +64,8 @@ class EndText(StrEnum):
     END_UNCONFIRMED = "the remote host did not confirm the end of the test"
     FAR_SHUTDOWN = "the remote endpoint is shutting down"
     IPERF3_ENDED = "the iperf3 server {reason}"
+    SERVER_ENDED = "the server {reason} after {seconds:.1f} s"
+    SERVER_SILENT = "no payload has moved for {seconds:.0f} s: the server neither sends nor takes any"
     NEAR_GONE = "the connection to the client was lost: {error}"
     NEAR_SILENT = "the client has not answered for {seconds:.0f} s"
     NEAR_NOT_READING = "the client does not read its samples"

@@ -36,6 +36,7 @@ from ..model.plan import (
     PROBE_SESSION,
     PROBE_SESSIONS,
     SECOND_NS,
+    Dialect,
     Mode,
     Plan,
     Settings,
@@ -74,13 +75,15 @@ def no_expectation(_settings: Settings, _ip_version: int) -> Expectation:
 class WorkerSetup(NamedTuple):
     """How the workers send a stream if the plan leaves that to them, and what depends on the far end's program.
 
-    Without a mode they copy. `iperf3` is the format of datagrams for it. With `is_browser` the sessions are
-    WebSockets of a page, and no worker hosts the probe. Without `has_workers` the run's owner moves the payload.
+    Without a mode they copy. `iperf3` is the format of datagrams for it. With the protocol of another `program` no
+    worker hosts the probe, and each block that is sent begins with `head`. Without `has_workers` the run's owner
+    moves the payload.
     """
 
     mode: Mode | None
     iperf3: Iperf3Format | None = None
-    is_browser: bool = False
+    program: Dialect | None = None
+    head: bytes = b""
     has_workers: bool = True
 
 
@@ -130,7 +133,8 @@ class Run(ABC):
             self._handle_worker_loss,
             iperf3=setup.iperf3,
             sending_mode=setup.mode,
-            is_browser=setup.is_browser,
+            program=setup.program,
+            head=setup.head,
             has_workers=setup.has_workers,
         )
         nic = ends.near.nic

@@ -31,7 +31,7 @@ from ..model.errors import (
     RemoteProtocolError,
     explain_os_error,
 )
-from ..model.host_info import HostInfo
+from ..model.host_info import IPERF3_SOFTWARE, HostInfo
 from ..model.ip_address import unmap_ip_address
 from ..model.peer import Peer, SshSettings, format_ssh_address
 from ..model.plan import SocketOptions
@@ -95,9 +95,9 @@ async def query_host_info(peer: FarEnd) -> HostInfo:
 async def query_ends(peer: FarEnd) -> HandshakeResult:
     """Return the facts of both ends of a connection to a peer; raise as `connect` does.
 
-    An iperf3 server is not asked: it would take a connection for a test.
+    Another program is not asked: an iperf3 server would take a connection for a test.
     """
-    if isinstance(peer, Peer) and peer.iperf3 is not None:
+    if isinstance(peer, Peer) and peer.is_foreign:
         return await _describe_route(peer)
     async with connect(peer) as (_control, ends):
         return ends
@@ -226,8 +226,7 @@ class _Attempts:
         has_unanswered = len(self._failures) < len(self._addresses) or not self._addresses
         tried = self._tried_addresses()
         if isinstance(failure, ConnectionRefusedError):
-            program, form = _OWN_SERVER if self._peer.iperf3 is None else _IPERF3_SERVER
-            text = f"nothing listens on {self._peer}{tried}; start `{program}` there, or give its port as {form}"
+            text = f"nothing listens on {self._peer}{tried}; {_how_to_start(self._peer)}"
             return PeerUnreachable(f"{text}{_ssh_hint(self._peer)}")
         if failure is None or has_unanswered:
             return PeerUnreachable(
@@ -243,6 +242,14 @@ class _Attempts:
             return ""
         more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
         return f" (tried {', '.join(names[:_MAX_NAMED])}{more})"
+
+
+def _how_to_start(peer: Peer) -> str:
+    """Return the remedy if nothing listens at a peer's port."""
+    if peer.speed is not None:
+        return f"check that the {peer.speed.protocol.label} server runs there, or give its port after the host"
+    program, form = _OWN_SERVER if peer.iperf3 is None else _IPERF3_SERVER
+    return f"start `{program}` there, or give its port as {form}"
 
 
 def _rank(error: OSError) -> int:
@@ -313,7 +320,7 @@ async def resolve_peer(peer: Peer) -> list[Address]:
 
 
 async def _describe_route(peer: Peer) -> HandshakeResult:
-    """Return the facts of both ends by the route to an iperf3 server, which receives nothing.
+    """Return the facts of both ends by the route to another program, which receives nothing.
 
     Raises PeerUnreachable if its name does not resolve, or no route leads there.
     """
@@ -333,5 +340,6 @@ async def _describe_route(peer: Peer) -> HandshakeResult:
 
 
 def describe_server(peer: Peer) -> HostInfo:
-    """Return the description of an iperf3 server's host: only its name is known."""
-    return HostInfo(peer.host[:_LONGEST_NAME], "unknown", 0, "iperf3", "unknown")
+    """Return the description of the host of another program: only its name is known."""
+    program = IPERF3_SOFTWARE if peer.speed is None else peer.speed.protocol.value
+    return HostInfo(peer.host[:_LONGEST_NAME], "unknown", 0, program, "unknown")

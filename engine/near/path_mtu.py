@@ -18,7 +18,6 @@ from typing import Final
 from ..control.connection import ControlConnection
 from ..control.handshake import HandshakeResult
 from ..control.key_proof import refusal_error
-from ..iperf3.protocol.missing_features import Feature, why_unavailable
 from ..model.directions import Direction
 from ..model.errors import (
     ConnectionClosed,
@@ -31,6 +30,7 @@ from ..model.plan import PROBE_SESSION, SECOND_NS, Plan, Settings, SocketOptions
 from ..model.run_end import Reason, RunEnd
 from ..model.workload import Workload
 from ..path.hop_locator import HopLocator
+from ..protocol.foreign.missing_features import Feature, why_unavailable
 from ..protocol.messages import Finish, Open, Ready, Refuse, Stop
 from ..protocol.path_probe import (
     MAX_UDP_BYTES,

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
 
@@ -56,6 +57,21 @@ class SessionSet:
         self._waiting.discard((direction, session))
         if not self._waiting and self._all_open is not None and not self._all_open.done():
             self._all_open.set_result(None)
+
+    async def open_one(self, key: SessionKey, begin: Callable[[], Awaitable[None]], generation: int = 0) -> None:
+        """Have `begin` open a session, and wait until it is open; raise PeerUnreachable if that fails."""
+        self._generations[key], self._waiting = generation, {key}
+        opened = self._all_open = asyncio.get_running_loop().create_future()
+        try:
+            await begin()
+            await opened
+        finally:
+            self._all_open = None
+
+    def give_up(self, key: SessionKey) -> int:
+        """Expect the end of a session's connection; return the generation of the one that replaces it."""
+        self._generations[key] += 1
+        return self._generations[key]
 
     def is_wanted(self, direction: Direction, session: int, generation: int) -> bool:
         """Return whether a connection should be open under the current settings."""

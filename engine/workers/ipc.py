@@ -152,8 +152,18 @@ class ConnectionLost:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class MessageReceived:
+    """A text message or a Close frame of a WebSocket, which came between the payload of a session."""
+
+    direction: Direction
+    session: int
+    opcode: int
+    data_hex: str
+
+
 SessionEvent = ConnectionOpened | ConnectionFailed | ConnectionLost
-WorkerEvent = WorkerReady | PayloadStopped | ProbesStopped | SessionEvent
+WorkerEvent = WorkerReady | PayloadStopped | ProbesStopped | MessageReceived | SessionEvent
 EVENTS: Final[tuple[type[WorkerEvent], ...]] = get_args(WorkerEvent)
 
 

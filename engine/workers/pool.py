@@ -26,6 +26,7 @@ from .ipc import (
     AdoptSession,
     ChangeSettings,
     Configure,
+    MessageReceived,
     OpenSession,
     PayloadStopped,
     ProbesStopped,
@@ -73,7 +74,8 @@ class WorkerPool:
         iperf3: Iperf3Format | None = None,
         *,
         sending_mode: Mode | None = None,
-        is_browser: bool = False,
+        program: Dialect | None = None,
+        head: bytes = b"",
         has_workers: bool = True,
     ) -> None:
         """Make a pool without workers.
@@ -86,15 +88,18 @@ class WorkerPool:
             max_workers: The maximum number of workers.
             iperf3: The format of datagrams if the other end is iperf3.
             sending_mode: How this end sends a stream if the plan leaves that to it: None copies.
-            is_browser: Whether the other end is a page. Then the owner of the pool measures the probe.
+            program: The protocol of another program. Then the owner of the pool measures the probe.
+            head: The beginning of each block that this end sends.
             has_workers: Whether it starts any workers: not if the owner moves the payload as well.
         """
         self._plan = plan
         self._sending_mode = sending_mode
         self._has_workers = has_workers
-        self._sessions = SessionConfig(end, plan.workload, plan.socket, iperf3, is_browser)
+        self._sessions = SessionConfig(end, plan.workload, plan.socket, iperf3, program, head.hex())
         self._on_event = on_event
         self._on_lost = on_lost
+        self.on_message: Callable[[MessageReceived], None] = _ignore
+        """Called with what a WebSocket carries between its payload."""
         self._members: dict[int, _Member] = {}
         self._size = choose_worker_count(plan, max_workers)
         self._closing = False
@@ -115,7 +120,7 @@ class WorkerPool:
                 for flow in (settings.direction.flows if self._has_workers else ())
                 for session in range(1, settings.sessions + 1)
             }
-            if self._plan.probe and self._sessions.dialect is not Dialect.BROWSER:
+            if self._plan.probe and self._sessions.dialect is Dialect.LINKGAUGE:
                 numbers.add(_PROBE_WORKER)
             await asyncio.gather(*(self._start(number) for number in sorted(numbers)))
         except BaseException:
@@ -208,7 +213,9 @@ class WorkerPool:
         try:
             await await_shielded(_end_all(member for member in members if member.why_ended is None))
         finally:
-            self._on_event = self._on_lost = _ignore  # they lead to the run, and it leads here: a cycle
+            self._on_event = self._on_lost = self.on_message = (
+                _ignore  # they lead to the run, and it leads here: a cycle
+            )
             self.counters.close()
             if self._fork_server is not None:
                 await self._fork_server.close()
@@ -300,6 +307,8 @@ class WorkerPool:
             member.stopped.set()
         elif isinstance(event, ProbesStopped):
             member.probes_stopped.set()
+        elif isinstance(event, MessageReceived):
+            self.on_message(event)
         else:
             self._on_event(event)
 

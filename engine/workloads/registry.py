@@ -73,16 +73,24 @@ def _create_iperf3_receiver(sock: socket.socket, context: SessionContext, resour
     return Iperf3Receiver(sock, context, resources)
 
 
-def _create_websocket_sender(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
-    from .browser.websocket_sender import WebSocketSender
+def _create_message_sender(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
+    from .framed.message_sender import MessageSender
 
-    return WebSocketSender(sock, context, resources)
+    return MessageSender(sock, context, resources)
+
+
+def _create_frame_receiver(sock: socket.socket, context: SessionContext, resources: WorkerResources) -> Session:
+    from .framed.frame_receiver import FrameReceiver
+
+    return FrameReceiver(sock, context, resources)
 
 
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver)
 register_sessions(Workload.STREAM, sender=StreamSender, receiver=StreamReceiver, dialect=Dialect.IPERF3)
+for _dialect in (Dialect.BROWSER, Dialect.LIBRESPEED):
+    register_sessions(Workload.STREAM, sender=_create_message_sender, receiver=StreamReceiver, dialect=_dialect)
 register_sessions(
-    Workload.STREAM, sender=_create_websocket_sender, receiver=StreamReceiver, dialect=Dialect.BROWSER
+    Workload.STREAM, sender=_create_message_sender, receiver=_create_frame_receiver, dialect=Dialect.NDT7
 )
 # Imported for the runs that need them: they are a tenth of a worker's modules.
 register_sessions(Workload.UDP, sender=_create_datagram_sender, receiver=_create_datagram_receiver)

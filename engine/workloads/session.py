@@ -140,11 +140,17 @@ def ignore_control(_sock: socket.socket, _data: bytes) -> None:
     """Leave a datagram that is not payload without an answer."""
 
 
+def ignore_message(_opcode: int, _data: bytes) -> None:
+    """Take no notice of a message between the payload."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionContext:
     """A session's slot in the counters. `on_lost(why)` is called once if the session ends unexpectedly.
 
     `budget` limits what the session starts: the bytes of a stream's sender, the responses of a requester.
+
+    `on_message(opcode, data)` takes what a WebSocket carries between its payload.
 
     The others are for UDP: the session's secret, the settings, the loss goal of a search,
     `answer_control(sock, data)`, which answers a repeated datagram of the handshake, and whether datagrams of
@@ -161,6 +167,7 @@ class SessionContext:
     loss_goal: float = 0.0
     answer_control: Callable[[socket.socket, bytes], object] = ignore_control
     has_64bit_counters: bool = False
+    on_message: Callable[[int, bytes], object] = ignore_message
 
 
 _DELIVERY_COUNTER: Final = TCP_COUNTER_NAMES.index("delivery_bit_s")

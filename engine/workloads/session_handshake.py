@@ -7,7 +7,6 @@ For `crr` both ends then agree on a listener (crr_handshake.py).
 import asyncio
 import errno
 import socket
-import struct
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
@@ -28,8 +27,6 @@ from .session import Session, SessionContext, WorkerResources
 CrrEndpoint = socket.socket | tuple[Any, ...] | None
 
 _ONE_SEGMENT_BYTES: Final = 500
-_WHOLE_BINARY: Final = 0x82  # FIN and opcode 2 (RFC 6455, 5.2)
-_LONG_MESSAGE_BYTES: Final = 4 + (1 << 16)  # a browser does not accept a length in more bytes than it needs
 NOT_ACCEPTED: Final = (
     "the remote host did not accept the data connection; its log may say why, and all connections of a test must "
     "reach the same endpoint"
@@ -51,29 +48,23 @@ class Iperf3Format:
 class SessionConfig:
     """The part of a plan that is common to all sessions of a worker.
 
-    With `iperf3` the other end is iperf3, and with `is_browser` the page of a browser.
+    With `iperf3` the other end is iperf3, with `program` another program. Each block that is sent begins with the
+    bytes `head_hex`.
     """
 
     end: End
     workload: Workload
     options: SocketOptions
     iperf3: Iperf3Format | None = None
-    is_browser: bool = False
+    program: Dialect | None = None
+    head_hex: str = ""
 
     @property
     def dialect(self) -> Dialect:
         """The protocol of the two ends."""
-        if self.is_browser:
-            return Dialect.BROWSER
+        if self.program is not None:
+            return self.program
         return Dialect.LINKGAUGE if self.iperf3 is None else Dialect.IPERF3
-
-    def head_of(self, block_bytes: int) -> bytes:
-        """Return the bytes at the beginning of each block: for a page, the head of a binary message (RFC 6455)."""
-        if self.dialect is not Dialect.BROWSER:
-            return b""
-        if block_bytes < _LONG_MESSAGE_BYTES:
-            return struct.pack(">BBH", _WHOLE_BINARY, 126, block_bytes - 4)
-        return struct.pack(">BBQ", _WHOLE_BINARY, 127, block_bytes - 10)
 
     def is_sender(self, direction: Direction) -> bool:
         """Return whether this end sends the payload of a single direction."""

@@ -26,7 +26,6 @@ from ..wire import Variant, derive
 from .period_sums import EndSums, FlowSums, PeriodSums
 
 MIN_SHARE: Final = 0.05
-_THROUGH: Final = {Dialect.BROWSER: "a browser", Dialect.NETWORKQUALITY: "networkQuality"}
 """The smallest share of the gap that is worth a finding."""
 
 # Of the samples: a receiver may be late once. Links without a late receiver had none in 40 runs.
@@ -368,12 +367,12 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
     @property
     def has_foreign_end(self) -> bool:
         """Whether a program of any kind is at the far end, a browser among them: its buffers may have any size."""
-        return self.is_observed or self.is_device
+        return self.dialect.is_measured_here
 
     @property
     def is_device(self) -> bool:
         """Whether a browser or a client of networkQuality is at the far end: its user has no options."""
-        return self.dialect in _THROUGH
+        return self.dialect in {Dialect.BROWSER, Dialect.NETWORKQUALITY}
 
     @property
     def is_latency_test(self) -> bool:
@@ -432,6 +431,14 @@ def link_evidence(preset: Preset, variant: Variant) -> LinkEvidence:
 def end_name(end: End) -> str:
     """Return the name of an end for a sentence: `the local end`."""
     return f"the {end.label} end"
+
+
+_THROUGH: Final = {
+    Dialect.BROWSER: "a browser",
+    Dialect.NETWORKQUALITY: "networkQuality",
+    Dialect.LIBRESPEED: "LibreSpeed",
+    Dialect.NDT7: "NDT7",
+}
 
 
 def describe_unseen(evidence: Evidence, end: End) -> str:

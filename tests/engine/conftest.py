@@ -18,6 +18,7 @@ from linkgauge.engine.model.run_end import RunEnd
 from linkgauge.engine.near.base_run import Run
 from linkgauge.engine.near.connect import FarEnd
 from linkgauge.engine.near.run import open_run
+from linkgauge.engine.speedtest.run import open_speed_run
 
 DEADLINE_S = 20.0
 # Where nothing depends on the rate: at its full speed, loopback takes two cores for as long as a run lasts.
@@ -89,6 +90,14 @@ class Recorded:
         return [event for event in self.events if isinstance(event, Sampled)]
 
 
+def _open(plan: Plan, peer: FarEnd) -> AbstractAsyncContextManager[Run]:
+    if isinstance(peer, Peer) and peer.iperf3 is not None:
+        return open_iperf3_run(plan, peer)
+    if isinstance(peer, Peer) and peer.speed is not None:
+        return open_speed_run(plan, peer)
+    return open_run(plan, peer)
+
+
 @pytest.fixture
 def record() -> Callable[..., Any]:
     """Give a coroutine that runs a plan to its end, calling `act(run, event)` at each event."""
@@ -100,12 +109,7 @@ def record() -> Callable[..., Any]:
         deadline_s: float = DEADLINE_S,
     ) -> Recorded:
         recorded = Recorded()
-        opening: AbstractAsyncContextManager[Run] = (
-            open_iperf3_run(plan, peer)
-            if isinstance(peer, Peer) and peer.iperf3 is not None
-            else open_run(plan, peer)
-        )
-        async with asyncio.timeout(deadline_s), opening as run:
+        async with asyncio.timeout(deadline_s), _open(plan, peer) as run:
             async for event in run:
                 recorded.events.append(event)
                 act(run, event)

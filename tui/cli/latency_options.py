@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.directions import Direction
 from ...engine.model.errors import UsageError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan, SocketOptions
 from ...engine.model.workload import Workload
+from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ...engine.results.responsiveness.plan import LOAD_SESSIONS, responsiveness_plan, with_path, with_responsiveness
 from ..words import parsing
 from .click_extension.option_fields import flag, option
@@ -74,7 +74,7 @@ class LatencyOptions:
 
 def check_measurable(peer: Peer, wanted: str) -> None:
     """Raise UsageError if a peer cannot measure latency under load; `wanted` is the option that asks for it."""
-    reason = why_unavailable(peer, Feature.PROBE)
+    reason = why_unavailable(peer, Feature.LOAD_PHASES)
     if reason is not None:
         raise UsageError(f"{wanted} cannot be had of {peer}: {reason}")
     if peer.ssh is not None and peer.ssh.is_data_tunneled:

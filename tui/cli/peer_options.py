@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ...engine.iperf3.protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ...engine.model.errors import PlanError, UnknownPreset, UsageError
 from ...engine.model.ip_address import IpVersion
 from ...engine.model.peer import DEFAULT_PORT, LOOPBACK, Peer
 from ...engine.model.plan import Plan
+from ...engine.protocol.foreign.missing_features import Feature, find_unsupported, why_unavailable
 from ..session.setting_table import family
 from ..words import parsing
 from .click_extension.option_fields import argument, flag, group, is_typed, option, setting_option
@@ -33,7 +33,7 @@ NO_PRESET: Final = "none"
 _ACCESS: Final = "Access to the remote host"
 _SSH: Final = "Peers by ssh"
 
-PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST[:PORT], iperf3://[USER@]HOST[:PORT], or loopback."
+PEER_HELP: Final = "HOST[:PORT], ssh://[USER@]HOST, iperf3://HOST, librespeed://HOST, ndt7://HOST, or loopback."
 _PRESET_HELP: Final = "Preset to compare with, auto, or none; see linkgauge presets."
 
 
@@ -213,6 +213,8 @@ class AccessOptions:
         peer = parsing.peer(text)
         if peer.iperf3 is not None:
             return self._with_login(peer)
+        if peer.speed is not None:
+            self._refuse_keys(peer, with_fingerprint=not peer.speed.is_tls)
         options = {
             "--iperf3-public-key": self.iperf3_public_key is not None,
             "--iperf3-pkcs1": self.iperf3_pkcs1,
@@ -228,15 +230,19 @@ class AccessOptions:
             fingerprint=fingerprint,
         )
 
-    def _with_login(self, peer: Peer) -> Peer:
-        from ..session.credentials import with_iperf3_login
-
+    def _refuse_keys(self, peer: Peer, *, with_fingerprint: bool = True) -> None:
+        """Raise UsageError for the credentials of an endpoint."""
         options = {
             "--key-file": self.key_file is not None and is_typed("key_file"),
             "--open": self.open_,
-            "--tls-fingerprint": self.tls_fingerprint is not None,
+            "--tls-fingerprint": with_fingerprint and self.tls_fingerprint is not None,
         }
         _refuse_given(options, f"is of no use with {peer}: {why_unavailable(peer, Feature.KEY)}")
+
+    def _with_login(self, peer: Peer) -> Peer:
+        from ..session.credentials import with_iperf3_login
+
+        self._refuse_keys(peer)
         return with_iperf3_login(peer, self.iperf3_public_key, is_pkcs1=self.iperf3_pkcs1)
 
 

@@ -8,8 +8,8 @@ from textual.containers import Container, Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.directions import Direction
+from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ..kit.actions import key_name
 from ..kit.drawing.styles import KEY, MUTED
 from ..kit.screens.base_screen import ActionScreen

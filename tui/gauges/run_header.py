@@ -11,12 +11,12 @@ from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 
-from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.directions import Direction, End
 from ...engine.model.expected_rate import ExpectedRate
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Settings
 from ...engine.model.workload import Workload
+from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ..kit.actions import key_name
 from ..kit.drawing.styled_lines import LineWidget, cut_words, first_fit, join_fit
 from ..kit.drawing.styles import KEY, MUTED, VERDICT_STYLES

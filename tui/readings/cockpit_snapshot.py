@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
-from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.expected_rate import Expectation
 from ...engine.model.host_info import HostInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan, Settings
+from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ...presets.preset import Preset
 from ...presets.verdict import DEFAULT_PASS_PERCENT
 from ..words.numbers import RateUnit

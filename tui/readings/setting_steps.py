@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ...engine.iperf3.protocol.missing_features import most_sessions
 from ...engine.model.directions import Direction
 from ...engine.model.errors import PlanError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import SECOND_NS, Plan, Settings
 from ...engine.model.workload import Workload, all_workloads
+from ...engine.protocol.foreign.missing_features import most_sessions
 from ...engine.results.responsiveness.plan import responsiveness_plan, without_path
 from ..words.numbers import KIB
 

@@ -15,10 +15,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.worker import Worker
 
-from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import LinkgaugeError
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan
+from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ...presets.auto_select import AUTO, NO_PRESET
 from ...presets.preset import Preset
 from ..gauges.instruments import Instruments

@@ -52,7 +52,7 @@ _NEW_KEY: Final = re.compile(r"k(?=[^A-Z]*[A-Z])[A-Za-z0-9_-]{32}|[0-9a-f]{32,}"
 _log = logging.getLogger(__name__)
 _HINT: Final = (
     "HOST or HOST:PORT where `linkgauge endpoint` runs, or the command that it printed; ssh://HOST, if Python 3.11 "
-    "is there; iperf3://HOST where `iperf3 -s` runs; or loopback"
+    "is there; iperf3://HOST where `iperf3 -s` runs; librespeed://HOST or ndt7://HOST; or loopback"
 )
 
 
@@ -68,11 +68,11 @@ class KnownPeer:
     def can_query(self) -> bool:
         """Whether its host can be queried without starting anything there, as ssh would.
 
-        An iperf3 server has no description, and would take the query for a test that broke off. Any address can be
-        announced: only the user decides to connect to it.
+        Another program has no description, and iperf3 would take the query for a test that broke off. Any address
+        can be announced: only the user decides to connect to it.
         """
         peer = Peer.parse(self.text)
-        return not self.is_announced and peer.ssh is None and peer.iperf3 is None and not peer.is_loopback
+        return not self.is_announced and peer.ssh is None and not peer.is_foreign and not peer.is_loopback
 
 
 class PeerPicker(TextPrompt):

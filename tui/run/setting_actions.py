@@ -9,8 +9,8 @@ from typing import Final
 
 from textual import on
 
-from ...engine.iperf3.protocol.missing_features import Feature, most_sessions, why_unavailable
 from ...engine.model.workload import Workload
+from ...engine.protocol.foreign.missing_features import Feature, most_sessions, why_unavailable
 from ...engine.results.responsiveness.plan import with_path, without_path
 from ..gauges.instruments import InstrumentScreen
 from ..gauges.run_header import SettingsBar
@@ -146,7 +146,7 @@ class SettingActions(InstrumentScreen):
         if plan.workload is not Workload.STREAM:
             self.notify(f"Only a stream loads the path: press {self.key_of('workload')} for that workload.")
             return
-        if not plan.path and self._refuse_unavailable(Feature.PROBE):
+        if not plan.path and self._refuse_unavailable(Feature.LOAD_PHASES):
             return
         self.state.plan = without_path(plan) if plan.path else with_path(replace(plan, bytes_limit=None))
         self._tell_of_next_test("hops", is_on=not plan.path)
@@ -191,7 +191,7 @@ class SettingActions(InstrumentScreen):
         """Return the next step of sessions, of those that the far end has."""
         most, current = most_sessions(self.state.peer), self.state.plan.settings.sessions
         if most is not None and by > 0 and current >= most:
-            self.notify(f"A browser has at most {most} connections in a direction.")
+            self.notify(f"This remote end has at most {numbers.quantity(most, 'connection')} in a direction.")
         return next_step(session_steps(self.state.peer), current, by)
 
     def _step_rate(self, by: int) -> None:

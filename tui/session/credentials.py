@@ -26,7 +26,7 @@ from ...engine.host.saved_files import (
 from ...engine.model.errors import InvalidKeyError, PlanError, UsageError, explain_os_error, make_printable
 from ...engine.model.ip_address import canonical_host, is_loopback_address
 from ...engine.model.peer import IPERF3_PASSWORD_VARIABLE, Iperf3Login, Iperf3Settings, Peer
-from ...engine.model.shared_key import KEY_VARIABLE, Access, SharedKey
+from ...engine.model.shared_key import KEY_VARIABLE, NO_ACCESS, Access, SharedKey
 from .named_keys import read_key_file
 from .storage import config_dir, expand_home
 
@@ -45,8 +45,8 @@ _FINGERPRINT: Final = re.compile(r"(?:SHA256[:=])?((?:[0-9a-f]{2}:?){31}[0-9a-f]
 # looks like a permission of the group.
 _PROGRAM: Final = "linkgauge"
 _PASTED: Final = (
-    "give HOST, HOST:PORT, ssh://HOST, iperf3://HOST or loopback, or paste the command that `linkgauge endpoint` "
-    "has printed there"
+    "give HOST, HOST:PORT, ssh://HOST, iperf3://HOST, librespeed://HOST, ndt7://HOST or loopback, or paste the "
+    "command that `linkgauge endpoint` has printed there"
 )
 _PASTED_OPTIONS: Final = ("--key", "--key-file", "--tls-fingerprint", "--preset")
 
@@ -68,6 +68,8 @@ def with_access(
     """
     if peer.iperf3 is not None:
         return peer if peer.iperf3.login is not None else with_iperf3_login(peer)
+    if peer.speed is not None:
+        return peer if fingerprint is None else replace(peer, access=replace(NO_ACCESS, fingerprint=fingerprint))
     if peer.is_loopback or peer.ssh is not None or peer.access is not None:
         return peer
     key, line = None if key_file is None else read_key_file(key_file), _NO_LINE

@@ -115,6 +115,10 @@ def _open_run(
         from ...engine.iperf3.near.run import open_iperf3_run  # here: few runs need it
 
         return open_iperf3_run(plan, far_end, expectation_for=expectation_for, mode=mode)
+    if isinstance(far_end, Peer) and far_end.speed is not None:
+        from ...engine.speedtest.run import open_speed_run  # as above
+
+        return open_speed_run(plan, far_end, expectation_for=expectation_for, mode=mode)
     return open_run(plan, far_end, expectation_for=expectation_for, mode=mode)
 
 

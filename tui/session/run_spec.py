@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ...engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ...engine.model.errors import UsageError
 from ...engine.model.expected_rate import Expectation
 from ...engine.model.host_info import NicInfo
 from ...engine.model.peer import Peer
 from ...engine.model.plan import Plan, Settings
+from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ...presets.auto_select import AUTO, NO_PRESET, PresetSelection, select_preset
 from ...presets.catalog import Catalog
 from ...presets.expectation import check_variant, find_expectation, limit_expectation

@@ -16,9 +16,12 @@ _NOT_SEEN_BY: Final = {
     Dialect.OBSERVED: "not seen",
     Dialect.BROWSER: "not seen through a browser",
     Dialect.NETWORKQUALITY: "not seen through networkQuality",
+    Dialect.LIBRESPEED: "not seen through LibreSpeed",
+    Dialect.NDT7: "not seen through NDT7",
 }
 _OBSERVED_COUNTS: Final = {Direction.OUT: "acknowledged", Direction.IN: "received"}
 _WHOLE: Final = "its CPU cores, interface, buffers and windows"
+_BUT_TCP: Final = "its CPU cores, interface and buffers"  # NDT7 reports TCP_INFO
 
 
 def host_text(host: HostInfo) -> str:
@@ -29,6 +32,8 @@ def host_text(host: HostInfo) -> str:
         return "a browser, which tells nothing of its host"
     if host.is_quality_client:
         return "a client of networkQuality, which tells nothing of its host"
+    if host.speed_protocol is not None:
+        return f"{host.speed_protocol.server_name}, which tells nothing of its host"
     if host.is_unseen:
         return "another program, whose host is not seen"
     return f"{numbers.sanitize(host.system)}, {numbers.quantity(host.cores, 'core')}"
@@ -38,7 +43,8 @@ def unseen_text(end: End | None, dialect: Dialect = Dialect.IPERF3) -> str:
     """Return what is not seen of the end that is another program; empty if both ends are linkgauge's."""
     if end is None:
         return ""
-    return f"the {end.label} host is {_NOT_SEEN_BY.get(dialect, NOT_SEEN)}: {_WHOLE} are unknown"
+    unknown = _BUT_TCP if dialect is Dialect.NDT7 else _WHOLE
+    return f"the {end.label} host is {_NOT_SEEN_BY.get(dialect, NOT_SEEN)}: {unknown} are unknown"
 
 
 def source_texts(summary: "Summary") -> list[str]:

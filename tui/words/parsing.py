@@ -23,6 +23,7 @@ from ...engine.model.plan import (
     MIN_DATAGRAM_BYTES,
     SECOND_NS,
 )
+from ...engine.model.speed_server import is_speed_address
 from ...presets.preset import MAX_MTU_BYTES, MIN_MTU_BYTES, TUNNELS, Tunnel
 from ...presets.sending_rate import RATE_WORDS, SendingRate
 from .redaction import REDACTION
@@ -290,9 +291,10 @@ def ci_percent(text: str) -> float:
 
 
 def peer(text: str) -> Peer:
-    """Parse a peer: a host, an address with or without a port, `ssh://…`, `iperf3://…` or `loopback`."""
-    if "/" in text and not (is_ssh_address(text) or is_iperf3_address(text)):
-        allowed = "give HOST, HOST:PORT, [IPv6]:PORT, ssh://HOST, iperf3://HOST or loopback"
+    """Parse a peer: a host, an address with or without a port or a scheme, or `loopback`."""
+    if "/" in text and not (is_ssh_address(text) or is_iperf3_address(text) or is_speed_address(text)):
+        schemes = "ssh://HOST, iperf3://HOST, librespeed://HOST, ndt7://HOST"
+        allowed = f"give HOST, HOST:PORT, [IPv6]:PORT, {schemes} or loopback"
         raise PlanError("peer", repr(text), allowed)
     parsed = Peer.parse(text)
     REDACTION.learn_peer(parsed)

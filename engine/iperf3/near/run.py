@@ -16,10 +16,9 @@ from typing import Final
 from .... import __version__
 from ...control.handshake import HandshakeResult
 from ...metering.drain import MAX_DRAIN_S
-from ...model.counters.samples import Sample
 from ...model.directions import Direction
 from ...model.errors import ConnectionClosed, RemoteProtocolError, ServerEnded
-from ...model.events import Totals
+from ...model.events import Sampled, Totals
 from ...model.peer import Peer
 from ...model.plan import (
     MAX_BYTES_LIMIT,
@@ -33,16 +32,15 @@ from ...model.plan import (
 )
 from ...model.run_end import EndText, Reason, RunEnd
 from ...model.texts.warning_text import WarningText
-from ...near.base_run import ExpectationFinder, Run, WorkerSetup, conduct, no_expectation
+from ...near.base_run import ExpectationFinder, WorkerSetup, conduct, no_expectation
+from ...near.foreign.unseen_far_end import UnseenFarEndRun, prepared
 from ...near.session_set import SessionSet
-from ...near.socket_option_checks import check_binding, check_options
-from ...workers.core_assignment import check_cores
-from ...workers.fork_client import ForkServerLease
+from ...near.socket_option_checks import check_binding
+from ...protocol.foreign.missing_features import Feature, why_unavailable
 from ...workers.ipc import OpenSession
 from ...workers.pool import WorkerPool
 from ...workloads.session_handshake import ConnectTarget, Iperf3Format, SessionSpec
 from ..protocol.cookie_and_streams import list_streams
-from ..protocol.missing_features import Feature, find_unsupported, why_unavailable
 from ..protocol.parameters import (
     DEFAULT_BLOCK_BYTES,
     DEFAULT_DATAGRAM_BYTES,
@@ -87,15 +85,13 @@ async def open_iperf3_run(
         PeerError: the server cannot be used, or declines the test.
         WorkerError: a worker process does not start.
     """
-    check_cores(plan.near_cores, "cores")
-    check_options(plan.socket)
-    problem = find_unsupported(plan, peer)
-    if problem is not None:
-        raise problem
     whole_plan = with_whole_blocks(with_whole_warmup(plan))
     if plan.workload.is_datagram and plan.settings.follows_receiver:  # nothing that comes back could be followed
         whole_plan = replace(whole_plan, settings=replace(plan.settings, floods=True))
-    async with ForkServerLease(), connect_client(peer, plan.socket, partial(check_binding, plan)) as (client, ends):
+    async with (
+        prepared(plan, peer),
+        connect_client(peer, plan.socket, partial(check_binding, plan)) as (client, ends),
+    ):
         whole_plan = with_datagram_size(whole_plan, client)
         run = Iperf3Run(whole_plan, peer, client, ends, expectation_for, mode)
         if plan.warmup_auto or (plan.warmup_ns is not None and plan.warmup_ns != whole_plan.warmup_ns):
@@ -186,19 +182,13 @@ class Iperf3Sessions(SessionSet):
         settings = self._settings
         streams = list_streams(settings.direction, settings.sessions)
         for offset, (_, direction, session) in enumerate(streams):
-            key = direction, session
-            self._generations[key], self._waiting = 0, {key}
-            opened = self._all_open = asyncio.get_running_loop().create_future()
-            spec = SessionSpec(*key, 0, settings.window_bytes, cookie.hex())
+            spec = SessionSpec(direction, session, 0, settings.window_bytes, cookie.hex())
             port = None if self._first_port is None else self._first_port + offset
-            await self._pool.send_command(OpenSession(spec, ConnectTarget.from_address("", address, port)))
-            try:
-                await opened
-            finally:
-                self._all_open = None
+            command = OpenSession(spec, ConnectTarget.from_address("", address, port))
+            await self.open_one((direction, session), partial(self._pool.send_command, command))
 
 
-class Iperf3Run(Run):
+class Iperf3Run(UnseenFarEndRun):
     """A run against an iperf3 server."""
 
     def __init__(
@@ -249,7 +239,7 @@ class Iperf3Run(Run):
         """Warn that an iperf3 server cannot change a test, and leave everything as it is."""
         reason = why_unavailable(self._server, Feature.LIVE_CHANGES)
         if settings != self.settings and not self._ending.done() and reason is not None:
-            self._events.warn(WarningText.IPERF3_FIXED.format(reason=reason))
+            self._events.warn(WarningText.SETTINGS_FIXED.format(reason=reason))
 
     async def _open(self) -> None:
         """Open the test and all of its sessions. An iperf3 server has nothing that measures the idle link."""
@@ -357,12 +347,8 @@ class Iperf3Run(Run):
             reason = self._why_without_results or f"none came within {FINISH_DEADLINE_S:g} s"
             self._events.warn(WarningText.IPERF3_RESULTS_MISSING.format(reason=reason))
 
-    def _handle_near_sample(self, sample: Sample) -> None:
-        stamped = self._events.add_sample(sample)
-        self._counts.add_sample(sample, is_warmup=stamped.warmup)
-        far_sample = sample.for_unseen_receiver()
-        if far_sample is not None and not self._failure:
-            self._events.add_sample(far_sample)
+    def _note_sample(self, sampled: Sampled) -> None:
+        self._counts.add_sample(sampled.sample, is_warmup=sampled.warmup)
 
     def _poll_far_end(self) -> int | None:
         """Return the time of the last segment from the server, of control or payload.

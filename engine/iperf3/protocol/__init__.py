@@ -4,5 +4,5 @@ Imports engine/model, and neither asyncio nor socket. Public names: `states` (St
 `cookie_and_streams`, `parameters` (TestParameters), `plans` (parameters of a plan, and the reverse), `results`
 (EndResults), `refusals`
 (Iperf3Refusal and its numbers), `datagrams` (headers and hellos), `json_bodies` (documents of the other end),
-`users` (UserList, make_token), `missing_features` (what only an endpoint of linkgauge can do).
+`users` (UserList, make_token).
 """

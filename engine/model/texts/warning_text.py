@@ -73,7 +73,8 @@ class WarningText(StrEnum):
         "which the local kernel had acknowledged"
     )
     IPERF3_WARMUP = "warm-up: iperf3 leaves out whole seconds at the start of a test, here {seconds}"
-    IPERF3_FIXED = "{reason}; this test continues with its settings"
+    SETTINGS_FIXED = "{reason}; this test continues with its settings"
+    NDT7_CUT = "duration: a test of NDT7 lasts {seconds} s at the most, and so does this one"
     CLOCKS_DIFFER = (
         "clocks: the test took {near} by the local clock and {far} by the remote one; "
         "rates received by the remote host are by its own clock"

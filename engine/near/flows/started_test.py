@@ -9,13 +9,13 @@ from typing import Final
 
 from ...control.connection import ControlConnection
 from ...control.handshake import HandshakeResult
-from ...iperf3.protocol.missing_features import Feature, why_unavailable
 from ...model.directions import Direction
 from ...model.errors import ConnectionClosed, PeerError, PeerRefused, explain_os_error
 from ...model.peer import Peer
 from ...model.plan import SECOND_NS, Plan, Settings, SocketOptions
 from ...model.run_end import Reason, RunEnd
 from ...model.workload import Workload
+from ...protocol.foreign.missing_features import Feature, why_unavailable
 from ...protocol.messages import Begun, Finish, Message, Start, Stop
 from ...protocol.tokens import RunSecret
 from ..connect import CHECK_HAS_UDP, FarEnd, connect, explained_errors

@@ -179,7 +179,7 @@ def _slow_path(view: FlowView) -> Iterator[Finding]:
     if share < MIN_SHARE:
         return
     flow = view.flow
-    if view.sender.end is view.evidence.unseen_end:
+    if view.sender.end is view.evidence.unseen_end and flow.rtt_us is None:  # an NDT7 server reports its TCP
         yield _unseen_sender(view, share)
         return
     evidence = [f"{format_rate(flow.bit_s)} arrived"]

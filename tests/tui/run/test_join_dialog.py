@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from linkgauge.engine.browser.page_messages import with_page
-from linkgauge.engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from linkgauge.engine.model.peer import AWAITED_BROWSER, Peer
 from linkgauge.engine.model.plan import Plan
+from linkgauge.engine.protocol.foreign.missing_features import Feature, why_unavailable
 from linkgauge.tui.readings.waited_device import WaitedDevice
 
 from ..app_driver import before_snapshot
@@ -78,7 +78,7 @@ async def test_keys_that_a_browser_lacks_say_why_and_sessions_end_at_eight(world
             assert why_unavailable(PHONE, feature) in notifications(cockpit), key
         await cockpit.press(*["+"] * 9)
         assert "[8]" in cockpit.line(2)
-        assert "A browser has at most 8 connections in a direction." in notifications(cockpit)
+        assert "This remote end has at most 8\xa0connections in a direction." in notifications(cockpit)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])

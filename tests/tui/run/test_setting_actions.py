@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.protocol.foreign.missing_features import Feature, why_unavailable
 
 from ..stored_runs import notifications
 

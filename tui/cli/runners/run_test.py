@@ -8,12 +8,12 @@ from functools import partial
 from typing import Final
 
 from ....engine.host.event_loop import run
-from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.events import Event, Started, Warned
 from ....engine.model.run_end import Reason
 from ....engine.near.connect import FarEnd, open_far_end
 from ....engine.near.shape.shape_measurement import ShapeRequest, measure_shape
+from ....engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ....engine.results.json_stream import confirmation_line, warning_line
 from ....engine.results.run_log import RunLog
 from ....engine.workers.fork_client import ForkServerLease

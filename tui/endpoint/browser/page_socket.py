@@ -12,12 +12,12 @@ from typing import Final
 from aiohttp import WSMsgType, web
 from multidict import MultiMapping
 
-from ....engine.browser.metered_session import MeteredReceiver, MeteredSender
 from ....engine.browser.page_messages import DIRECTIONS, read_place
-from ....engine.browser.page_probe import read_rtt_us
 from ....engine.browser.page_run import PageRun
 from ....engine.model.directions import Direction
 from ....engine.model.errors import LinkgaugeError, RemoteProtocolError
+from ....engine.near.foreign.hosted_probe import read_rtt_us
+from ....engine.near.foreign.metered_session import MeteredReceiver, MeteredSender
 
 _FLUSH_LOOKS: Final = 1_000
 _FLUSH_LOOK_S: Final = 0.005

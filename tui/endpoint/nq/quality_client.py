@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ....engine.browser.hosted_run import HostedRun, obtain_grant, plan_of_client
-from ....engine.browser.metered_session import MeteredConnection, MeteredReceiver, MeteredSender
 from ....engine.browser.quality_run import MAX_QUALITY_SESSIONS, QualityRun, plan_with
 from ....engine.control.handshake import HandshakeResult
 from ....engine.far.client_service import carry_out
@@ -29,6 +28,7 @@ from ....engine.model.host_info import QUALITY_SOFTWARE
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS
 from ....engine.model.run_end import EndText, Reason, RunEnd
+from ....engine.near.foreign.metered_session import MeteredConnection, MeteredReceiver, MeteredSender
 from ...session.run_spec import RunSpec
 from ..browser.client_run import describe_client, follow_run, judge_by_interface
 

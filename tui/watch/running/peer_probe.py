@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final
 
-from ....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from ....engine.model.counters.latency_histogram import LatencySummary
 from ....engine.model.errors import (
     ConnectionClosed,
@@ -32,6 +31,7 @@ from ....engine.model.workload import Workload
 from ....engine.near.connect import CHECK_RUNS, FarEnd, connect, open_far_end
 from ....engine.near.path_mtu import open_path_socket, prepare_path_session
 from ....engine.near.run import open_run
+from ....engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ....engine.protocol.messages import Stop
 from ....engine.protocol.path_probe import PATH_HEADER_BYTES, PathDatagram, PathKind, decode_path_datagram
 from ....engine.results.meter import Meter

@@ -25,6 +25,7 @@ from ....engine.model.errors import (
 from ....engine.model.plan import SECOND_NS, Plan
 from ....engine.model.run_end import Reason
 from ....engine.near.connect import open_far_end
+from ....engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ....engine.results.measured_result import MeasuredResult
 from ....engine.results.path.path_document import PathFigures
 from ....engine.results.run_log import RunLog
@@ -149,7 +150,7 @@ class PeerTest:
 
 def _with_turn(watched: WatchedPeer) -> Plan:
     """Return the plan of a test that has its endpoint for itself, if it is not to be shared."""
-    if watched.is_shared or watched.peer.iperf3 is not None:  # an iperf3 server has one test at a time anyway
+    if watched.is_shared or why_unavailable(watched.peer, Feature.TURNS) is not None:
         return watched.plan
     # A host that has its own endpoint's turn does not wait (own_turn.py).
     wait_ns = 0 if watched.own is not None else min(_TURN_NS, watched.timing.check_every_ns)

@@ -147,7 +147,10 @@ def test_a_peer_has_the_link_options_of_the_command_line() -> None:
             "peer[1].limits with rr is invalid; max_loss and min_rate are for",
         ),
         (PEER + "workload = 'rr'\nmax_rise = 30", "peer[1].max_rise with rr is invalid; it is for TCP streams"),
-        ("[[peer]]\naddress = 'iperf3://a'\nmax_rise = 30", "peer[1].max_rise with iperf3 is invalid; an iperf3"),
+        (
+            "[[peer]]\naddress = 'iperf3://a'\nmax_rise = 30",
+            "peer[1].max_rise with iperf3://a:5201 is invalid; iperf3 answers no",
+        ),
         ("[notify]\nwebhok = 'http://a'\n" + PEER, "notify.webhok is not known; did you mean webhook?"),
     ],
 )
@@ -214,7 +217,7 @@ def test_a_path_is_traced_by_tests_that_load_it() -> None:
     assert not parse_watch(f"{PEER}path = false", FILE).peers[0].plan.path
     for text, message in (
         (f"{PEER}path = true\nworkload = 'rr'", r"peer\[1\]\.path .*only a TCP stream loads the path"),
-        ("[[peer]]\naddress = 'iperf3://db-01'\npath = true", r"path with iperf3 .*traces no path"),
+        ("[[peer]]\naddress = 'iperf3://db-01'\npath = true", r"path with iperf3://db-01:5201 .*answers no probe"),
         (f"{PEER}path = 'yes'", "give true or false"),
     ):
         with pytest.raises(PlanError, match=message):

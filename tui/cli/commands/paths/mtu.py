@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .....engine.iperf3.protocol.missing_features import Feature, why_unavailable
 from .....engine.model.errors import UsageError
+from .....engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ...click_extension.option_fields import group
 from ...output import emit_json, emit_line
 from ...output_options import json_flag, redact_flag

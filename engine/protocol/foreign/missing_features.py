@@ -1,4 +1,4 @@
-"""The features of an endpoint that an iperf3 server or a browser's page lacks, each with the reason.
+"""The features of an endpoint that another program lacks, each with the reason: iperf3, a browser, speed servers.
 
 Pure. No other place knows them: the command line refuses such options before anything is opened, and the app
 disables such keys.
@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
+from ...model.directions import Direction
 from ...model.errors import PlanError
 from ...model.peer import Peer
 from ...model.plan import MAX_BROWSER_SESSIONS, MIB, Plan, format_size
+from ...model.speed_server import SpeedProtocol, SpeedServer
 from ...model.workload import Workload
 
 MAX_IPERF3_WINDOW_BYTES: Final = 512 * MIB
 MAX_IPERF3_BLOCK_BYTES: Final = MIB
+MAX_SPEED_SESSIONS: Final = {SpeedProtocol.LIBRESPEED: 32, SpeedProtocol.NDT7: 1}
 _ENDPOINT: Final = "run linkgauge endpoint on that host for it"
 
 
@@ -68,15 +71,43 @@ _BROWSER_LACKS: Final = {
 }
 
 
+def _speed_server_lacks(name: str) -> dict[Feature, str]:
+    return {
+        Feature.LIVE_CHANGES: f"{name} cannot change a test that runs: stop it, and start another one",
+        Feature.TRANSACTIONS: f"{name} has streams only; {_ENDPOINT}",
+        Feature.WORKLOADS: f"{name} has streams only; {_ENDPOINT}",
+        Feature.WINDOW: f"{name} chooses its window itself; {_ENDPOINT}",
+        Feature.LOAD_PHASES: f"{name} answers no probe of such a test; {_ENDPOINT}",
+        Feature.RATE_SEARCH: f"{name} takes no datagrams; {_ENDPOINT}",
+        Feature.PATH_MTU: f"{name} has no such measurement; {_ENDPOINT}",
+        Feature.FAR_CORES: f"{name} chooses its cores itself",
+        Feature.FAR_CPU: f"{name} does not tell of its CPU",
+        Feature.FAR_HOST: f"{name} does not describe its host",
+        Feature.TURNS: f"{name} lets no test wait; leave it out",
+        Feature.KEY: f"{name} asks for no key",
+    }
+
+
+_SPEED_SERVERS_LACK: Final = {
+    SpeedProtocol.LIBRESPEED: _speed_server_lacks(SpeedProtocol.LIBRESPEED.label),
+    SpeedProtocol.NDT7: _speed_server_lacks(SpeedProtocol.NDT7.label)
+    | {Feature.PROBE: f"NDT7 answers no probe: the round trips are those of TCP; {_ENDPOINT}"},
+}
+
+
 def why_unavailable(peer: Peer, feature: Feature) -> str | None:
     """Return why a feature is not available with a peer, for the user; None if it is."""
     if peer.is_browser:
         return _BROWSER_LACKS.get(feature)
+    if peer.speed is not None:
+        return _SPEED_SERVERS_LACK[peer.speed.protocol].get(feature)
     return None if peer.iperf3 is None else _IPERF3_LACKS.get(feature)
 
 
 def most_sessions(peer: Peer) -> int | None:
     """Return the maximum of sessions in a direction that a peer sets; None if it sets none."""
+    if peer.speed is not None:
+        return MAX_SPEED_SESSIONS[peer.speed.protocol]
     return MAX_BROWSER_SESSIONS if peer.is_browser else None
 
 
@@ -84,7 +115,36 @@ def find_unsupported(plan: Plan, peer: Peer) -> PlanError | None:
     """Return the first part of a plan that a peer cannot carry out; None if it can do all."""
     if peer.is_browser:
         return next(_unsupported_by_browser(plan), None)
+    if peer.speed is not None:
+        return next(_unsupported_by_speed_server(plan, peer.speed), None)
     return None if peer.iperf3 is None else next(_unsupported_by_iperf3(plan, peer), None)
+
+
+def _unsupported_by_speed_server(plan: Plan, server: SpeedServer) -> Iterator[PlanError]:
+    lacks, settings, name = _SPEED_SERVERS_LACK[server.protocol], plan.settings, server.protocol.label
+    place, most = f"with {name}", MAX_SPEED_SESSIONS[server.protocol]
+    if plan.workload is not Workload.STREAM:
+        yield PlanError("workload", f"{plan.workload} {place}", lacks[Feature.WORKLOADS])
+    if settings.sessions > most:
+        only = "a test has one connection: give --sessions 1" if most == 1 else f"give at most {most}"
+        yield PlanError("sessions", f"{settings.sessions} {place}", only)
+    if settings.direction is Direction.DUPLEX and server.protocol is SpeedProtocol.NDT7:
+        yield PlanError("direction", f"duplex {place}", "a test has one direction: give --direction out or in")
+    if plan.probe and Feature.PROBE in lacks:
+        yield PlanError("probe", place, lacks[Feature.PROBE])
+    for is_wanted, field, reason in (
+        (settings.window_bytes is not None, "window", lacks[Feature.WINDOW]),
+        (plan.path, "path", lacks[Feature.PATH_MTU]),
+        (plan.responsiveness is not None, "responsiveness", lacks[Feature.LOAD_PHASES]),
+        (plan.far_cores is not None, "far cores", lacks[Feature.FAR_CORES]),
+        (plan.exclusive, "exclusive", lacks[Feature.TURNS]),
+        (plan.wait_ns > 0, "wait", lacks[Feature.TURNS]),
+        (plan.rate_bit_s is not None, "rate", "it sends and takes as fast as it can; leave it out"),
+        (plan.bytes_limit is not None, "bytes", "a test has a duration: give --seconds"),
+        (plan.block_bytes != Plan().block_bytes, "block size", "its protocol decides the size; leave it out"),
+    ):
+        if is_wanted:
+            yield PlanError(field, place, reason)
 
 
 def _unsupported_by_browser(plan: Plan) -> Iterator[PlanError]:

@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
-from linkgauge.engine.iperf3.protocol.missing_features import (
+from linkgauge.engine.model.peer import AWAITED_BROWSER, Peer
+from linkgauge.engine.model.plan import MIB, Mode, Plan, ResponsivenessTest, Settings, SocketOptions
+from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.protocol.foreign.missing_features import (
     Feature,
     find_unsupported,
     most_sessions,
     why_unavailable,
 )
-from linkgauge.engine.model.peer import AWAITED_BROWSER, Peer
-from linkgauge.engine.model.plan import MIB, Mode, Plan, ResponsivenessTest, Settings, SocketOptions
-from linkgauge.engine.model.workload import Workload
 
 IPERF3 = Peer.parse("iperf3://host")
 LINKGAUGE = Peer.parse("host")

@@ -1,7 +1,8 @@
-"""The sender of a stream to a page: each block is one binary message of a WebSocket (RFC 6455, 5.2).
+"""The sender of a stream of messages: each block is one, of a WebSocket (RFC 6455, 5.2) or a request of HTTP.
 
-The head of a message is part of the block, so the kernel sends it with the payload: 10 bytes in 256 KiB. A page
-would lose its place in the stream if a block began again in its middle, so the rest of a block always follows.
+The head of a message is part of the block, so the kernel sends it with the payload: 10 bytes in 256 KiB to a page.
+Its reader would lose its place in the stream if a block began again in its middle, so the rest of a block always
+follows.
 """
 
 import os
@@ -11,7 +12,7 @@ from ..session import SessionContext, WorkerResources
 from ..stream import StreamSender
 
 
-class WebSocketSender(StreamSender):
+class MessageSender(StreamSender):
     """Sends the same message repeatedly, by copy or by sendfile. You must not limit its rate or its bytes."""
 
     def __init__(self, sock: socket.socket, context: SessionContext, resources: WorkerResources) -> None:

@@ -8,9 +8,9 @@ import asyncio
 import socket
 from dataclasses import dataclass, field
 
-from ..metering.shared_counters import SharedCounters, slot_index
-from ..model.directions import Direction
-from ..workloads.session import ReceivingSession, SendingSession, SessionContext
+from ...metering.shared_counters import SharedCounters, slot_index
+from ...model.directions import Direction
+from ...workloads.session import ReceivingSession, SendingSession, SessionContext
 
 
 class MeteredSender(SendingSession):

@@ -6,12 +6,11 @@ import struct
 
 import pytest
 from linkgauge.engine.metering.shared_counters import SharedCounters
-from linkgauge.engine.model.directions import Direction, End
-from linkgauge.engine.model.plan import Mode, SocketOptions
-from linkgauge.engine.model.workload import Workload
-from linkgauge.engine.workloads.browser.websocket_sender import WebSocketSender
+from linkgauge.engine.model.directions import Direction
+from linkgauge.engine.model.plan import Mode
+from linkgauge.engine.protocol.foreign.websocket_frames import message_head
+from linkgauge.engine.workloads.framed.message_sender import MessageSender
 from linkgauge.engine.workloads.session import Payload, SessionContext, WorkerResources
-from linkgauge.engine.workloads.session_handshake import SessionConfig
 from linkgauge.engine.workloads.socket_io import create_poller
 
 from ...tcp_pair import pair
@@ -38,7 +37,7 @@ async def test_every_message_is_whole_whatever_the_reader_takes_at_a_time(
     mode: Mode, block_bytes: int, is_alone: bool
 ) -> None:
     """A partial send is followed by the rest of the same message, in a thread and on the event loop."""
-    head = SessionConfig(End.NEAR, Workload.STREAM, SocketOptions(), is_browser=True).head_of(block_bytes)
+    head = message_head(block_bytes)
     counters, poller = SharedCounters.create(), create_poller()
     payload = Payload(block_bytes, mode, head)
     near, far = pair()
@@ -46,7 +45,7 @@ async def test_every_message_is_whole_whatever_the_reader_takes_at_a_time(
     far.setblocking(False)
     lost: list[str] = []
     resources = WorkerResources(payload, memoryview(bytearray(1 << 20)), mode, Payload(0), poller)
-    sender = WebSocketSender(near, SessionContext(counters, 0, 0, lost.append), resources)
+    sender = MessageSender(near, SessionContext(counters, 0, 0, lost.append), resources)
     try:
         sender.start(is_alone=is_alone)
         async with asyncio.timeout(DEADLINE_S):
