@@ -176,6 +176,7 @@ class HostInfo:
         """Whether this end is a client of networkQuality, which tells no more of its host than a browser."""
         return self.software.partition(" ")[0] == QUALITY_SOFTWARE
 
+    @property
     def speed_protocol(self) -> SpeedProtocol | None:
         """The protocol of a server for speed tests that is not linkgauge's; None for all others."""
         return SpeedProtocol(self.software) if self.software in _SPEED_SOFTWARE else None
