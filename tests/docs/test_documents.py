@@ -57,6 +57,7 @@ name = "db-01"
 address = "{peer}"
 seconds = 0.5
 """
+_FOREIGN_PEER = r"(librespeed|ndt7|iperf3)://db-02"
 _SPEED_PEER = r"(librespeed|ndt7)://db-02(?::\d+)?(?:/\w+)?"
 LINK = re.compile(r"\[[^]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execvp(sys.argv[1],sys.argv[1:])"
@@ -259,11 +260,8 @@ def test_a_command_of_the_documents_works(machine: Machine, command: str, reques
         server.start()
         machine.environment["LINKGAUGE_SSH_COMMAND"] = server.command()
         command = command.replace("ssh://me@db-02", server.peer)
-    if re.search(_SPEED_PEER, command):
-        carry_out_with_speed_server(machine, command)
-        return
-    if "iperf3://db-02" in command:
-        carry_out_with_iperf3(machine, command)
+    if re.search(_FOREIGN_PEER, command):
+        (carry_out_with_iperf3 if "iperf3://" in command else carry_out_with_speed_server)(machine, command)
         return
     if "--tls-fingerprint" in command or ("--key-file key" in command and "endpoint" not in command):
         carry_out_with_endpoint(machine, command)
