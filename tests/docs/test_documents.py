@@ -27,6 +27,7 @@ from linkgauge.engine.model.errors import LabUnavailable
 
 from ..end_to_end.conftest import CommandLine, Sshd, linkgauge, sshd  # noqa: F401 (fixtures)
 from ..engine.rsa_keys import private_pem, server_key
+from ..engine.speed_servers import served
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "packaging" / "README.md"]
@@ -56,6 +57,8 @@ name = "db-01"
 address = "{peer}"
 seconds = 0.5
 """
+_FOREIGN_PEER = r"(librespeed|ndt7|iperf3)://db-02"
+_SPEED_PEER = r"(librespeed|ndt7)://db-02(?::\d+)?(?:/\w+)?"
 LINK = re.compile(r"\[[^]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 LOGIN = "import fcntl,os,sys,termios;fcntl.ioctl(0,termios.TIOCSCTTY,0);os.execvp(sys.argv[1],sys.argv[1:])"
 
@@ -257,8 +260,8 @@ def test_a_command_of_the_documents_works(machine: Machine, command: str, reques
         server.start()
         machine.environment["LINKGAUGE_SSH_COMMAND"] = server.command()
         command = command.replace("ssh://me@db-02", server.peer)
-    if "iperf3://db-02" in command:
-        carry_out_with_iperf3(machine, command)
+    if re.search(_FOREIGN_PEER, command):
+        (carry_out_with_iperf3 if "iperf3://" in command else carry_out_with_speed_server)(machine, command)
         return
     if "--tls-fingerprint" in command or ("--key-file key" in command and "endpoint" not in command):
         carry_out_with_endpoint(machine, command)
@@ -288,6 +291,17 @@ def follow(machine: Machine, command: str) -> None:
             machine.serve(command, "open http://")
         else:
             machine.open(command)
+
+
+def carry_out_with_speed_server(machine: Machine, command: str) -> None:
+    """Carry a command out against a small server of LibreSpeed and NDT7."""
+    with served() as server:
+
+        def place(found: re.Match[str]) -> str:
+            return f"{found[1]}://127.0.0.1:{server.port}{'/speed' if found[1] == 'librespeed' else ''}"
+
+        done = machine.carry_out(with_duration(re.sub(_SPEED_PEER, place, command)))
+    assert done.returncode in {0, 1}, done
 
 
 def carry_out_with_iperf3(machine: Machine, command: str) -> None:
