@@ -299,6 +299,10 @@ class ConnectionClosed(PeerError):
     """The control connection ended, by the other end or by its network."""
 
 
+class ConnectionSpent(ConnectionClosed):
+    """The server closes a connection in order, after as many requests as it allows on each."""
+
+
 # The control protocol
 
 

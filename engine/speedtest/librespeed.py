@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Final
 
 from ..model.directions import Direction
-from ..model.errors import PeerNotLinkgauge, RemoteProtocolError, ServerEnded
+from ..model.errors import ConnectionSpent, PeerNotLinkgauge, RemoteProtocolError, ServerEnded
 from ..model.plan import MIB
 from ..model.speed_server import SpeedServer
 from .http_connection import Answer, HttpConnection
-from .speed_client import ConnectionSpent, Connector, SpeedClient
+from .speed_client import Connector, SpeedClient
 
 ANSWER_MIB: Final = 1_024  # the most that servers send at once
 UPLOAD_BYTES: Final = 8 * MIB  # PHP takes no more in a request unless it is told to; some servers want whole KiB

@@ -18,7 +18,15 @@ from ..host.description import describe_host
 from ..host.tcp_info import read_tcp_info
 from ..model.counters.samples import ProbeSample, Sample
 from ..model.directions import Direction
-from ..model.errors import ConnectionClosed, PeerError, ProtocolError, ServerEnded, explain_os_error, require_extra
+from ..model.errors import (
+    ConnectionClosed,
+    ConnectionSpent,
+    PeerError,
+    ProtocolError,
+    ServerEnded,
+    explain_os_error,
+    require_extra,
+)
 from ..model.ip_address import unmap_ip_address
 from ..model.peer import Peer
 from ..model.plan import SECOND_NS, Dialect, Mode, Plan, Settings
@@ -40,7 +48,7 @@ from .http_wire import PlainWire
 from .librespeed import LibreSpeedClient
 from .ndt7 import ENDED, Ndt7Client
 from .payload_movers import receive_payload, send_payload
-from .speed_client import ConnectionSpent, Connector, SpeedClient
+from .speed_client import Connector, SpeedClient
 
 LONGEST_NDT7_NS: Final = 10 * SECOND_NS
 SILENCE_NS: Final = 5 * SECOND_NS

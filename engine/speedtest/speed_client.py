@@ -83,10 +83,6 @@ class Connector:
         return HttpConnection(wire, self._authority)
 
 
-class ConnectionSpent(ConnectionClosed):
-    """The server closes a connection in order, after as many requests as it allows on each."""
-
-
 class SpeedClient(ABC):
     """The conversation with a server of one protocol. Call `greet` first, and `close` at the end."""
 
