@@ -20,7 +20,8 @@ LinkgaugeError
 │   ├── ConnectionTampered   the control connection was changed between the two ends
 │   ├── ServerEnded          an iperf3 server ends the test
 │   └── ConnectionClosed     the control connection ended
-│       └── SilentPeer       nothing, or not enough, came before a deadline
+│       ├── SilentPeer       nothing, or not enough, came before a deadline
+│       └── ConnectionSpent  a server closed it in order, and another one may follow
 ├── ProtocolError            a broken rule of the control protocol
 │   ├── LocalProtocolError   by this end: a bug of ours
 │   └── RemoteProtocolError  by the other end
