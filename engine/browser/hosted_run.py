@@ -1,21 +1,23 @@
-"""The turn of a page's run at its endpoint: limits, status, log and end, as for every client.
+"""The turn of a page's run at its endpoint, or of another client's over HTTP: limits, status, log and end.
 
 The endpoint's status and log name directions as clients do: their `out` is what the endpoint receives.
 """
 
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from ..far.base_run import BaseFarRun
-from ..far.clients.admission import Grant
+from ..far.clients.admission import Admission, Grant
+from ..far.clients.admitted_client import AdmittedClient
 from ..far.status import RunStatus
 from ..model.errors import LinkgaugeError
 from ..model.plan import Plan
 from ..model.run_end import Reason, RunEnd
 from ..near.base_run import driven
 from ..workers.ipc import SessionEvent
-from .page_run import PageRun
+from .metered_run import MeteredRun
 
 
 def plan_of_client(plan: Plan) -> Plan:
@@ -23,8 +25,22 @@ def plan_of_client(plan: Plan) -> Plan:
     return replace(plan, settings=replace(plan.settings, direction=plan.settings.direction.opposite))
 
 
+async def obtain_grant(
+    admission: Admission, client: AdmittedClient, plan: Plan, stack: contextlib.ExitStack
+) -> Grant:
+    """Return the endpoint's grant for a plan, whose turn ends with `stack`; raise RequestDeclined without one.
+
+    The lists may have changed since the client was admitted.
+    """
+    admission.check_address(client.address)
+    admission.check_plan(plan, admission.carried_bit_s)
+    turn = await admission.turns.take(client, plan)
+    stack.callback(turn.end)
+    return admission.grant(client, plan, turn)
+
+
 class HostedRun(BaseFarRun):
-    """A page's run at the endpoint. Await `execute` inside `async with run.pool`, as `carry_out` does.
+    """Such a run at the endpoint. Await `execute` inside `async with run.pool`, as `carry_out` does.
 
     Args:
         run: The run.
@@ -34,20 +50,22 @@ class HostedRun(BaseFarRun):
 
     LOOK_S = 0.5
 
-    def __init__(self, run: PageRun, grant: Grant, follow: Callable[[], Awaitable[RunEnd]]) -> None:
+    def __init__(self, run: MeteredRun, grant: Grant, follow: Callable[[], Awaitable[RunEnd]]) -> None:
         super().__init__(plan_of_client(run.plan), grant)
         self.run, self.pool = run, run.pool
         self._follow = follow
 
     @property
     def awaited_connections(self) -> int:
-        """The number of connections that the page is about to open."""
-        return self.run.sessions.awaited
+        """The number of connections that the client is about to open."""
+        return self.run.awaited_connections
 
     def get_status(self) -> RunStatus:
         """Return the progress of the run, with the payload as this end received and sent it."""
         status = super().get_status()
-        return replace(status, received_bytes=status.sent_bytes, sent_bytes=status.received_bytes)
+        settings = replace(self.run.settings, direction=self.run.settings.direction.opposite)
+        carried = {"received_bytes": status.sent_bytes, "sent_bytes": status.received_bytes}
+        return replace(status, settings=settings, **carried)
 
     def end(self, reason: Reason, detail: str) -> None:
         """End the run; its last events still go to the reader."""

@@ -1,7 +1,4 @@
-"""A run with a page of a browser as its far end. The page has opened the connections; this end measures all of it.
-
-A sample of the far end has the local kernel's counts (`Sample.is_from_sender`), as in a run against iperf3.
-"""
+"""A run with a page of a browser as its far end: the page opens the connections, and this end measures."""
 
 import asyncio
 import secrets
@@ -20,7 +17,7 @@ from ..model.plan import SECOND_NS, Dialect, Mode, Plan, Settings
 from ..model.run_end import EndText, Reason, RunEnd
 from ..model.texts.warning_text import WarningText
 from ..near.base_run import ExpectationFinder, WorkerSetup, no_expectation
-from ..near.foreign.unseen_far_end import UnseenFarEndRun, keys_of
+from ..near.foreign.unseen_far_end import keys_of
 from ..near.session_set import SessionKey, SessionSet
 from ..protocol.foreign.websocket_frames import message_head
 from ..protocol.messages import Change
@@ -28,6 +25,7 @@ from ..workers.ipc import AdoptSession, ConnectionLost
 from ..workers.pool import WorkerPool
 from ..workloads.session import CLOSED_BY_PEER
 from ..workloads.session_handshake import SessionSpec
+from .metered_run import MeteredRun
 from .page_messages import WAYS
 from .page_probe import PageProbe
 
@@ -117,7 +115,7 @@ class PageSessions(SessionSet):
         await self._pool.send_command(AdoptSession(SessionSpec(direction, session, generation, None, "")), fd)
 
 
-class PageRun(UnseenFarEndRun):
+class PageRun(MeteredRun):
     """A run whose far end is a page: enter its `pool`, then `driven(run)`."""
 
     def __init__(
@@ -140,13 +138,17 @@ class PageRun(UnseenFarEndRun):
             mode: How this end moves payload if the plan names no mode; None copies.
         """
         setup = WorkerSetup(mode, program=Dialect.BROWSER, head=message_head(plan.block_bytes))
-        super().__init__(plan, peer, ends, ends.ip_version or 4, expectation_for, setup)
+        super().__init__(plan, peer, ends, expectation_for, setup)
         self._link = link
         self.sessions = PageSessions(self.pool, plan.settings)
         self._sessions = self.sessions
         self.probe = PageProbe(self.pool.counters)
         self._was_hidden = False
-        self.begun, self.over = asyncio.Event(), asyncio.Event()
+
+    @property
+    def awaited_connections(self) -> int:
+        """The number of connections that the page is about to open."""
+        return self.sessions.awaited
 
     def change_settings(self, settings: Settings) -> None:
         """Change direction and sessions during the run; the page chooses its window itself."""
@@ -204,12 +206,11 @@ class PageRun(UnseenFarEndRun):
 
     def release(self) -> None:
         """End what the run has begun, also if it was never driven. Call it before its counters are closed."""
-        self.over.set()
         self.probe.close()
         super().release()
 
     def _listen(self) -> None:
-        self.begun.set()
+        super()._listen()
         self._run_task(self._begin_at_page())
 
     async def _begin_at_page(self) -> None:

@@ -100,7 +100,7 @@ async def start_tls(sock: socket.socket, peer: Peer, fingerprint: bytes) -> Cont
 
 
 class HandshakeMemory:
-    """Gives the memory of handshakes that failed back to the system, some seconds after the first of them.
+    """Gives the memory of connections over TLS back to the system, some seconds after the first of them has gone.
 
     glibc keeps what OpenSSL frees between other blocks: eight floods of some 1,500 silent handshakes took an
     endpoint from 21 to 117 MB of RssAnon. With malloc_trim(3), 2 to 7 ms each time, it had 27 MB after each.
@@ -109,8 +109,8 @@ class HandshakeMemory:
     def __init__(self) -> None:
         self._timer: asyncio.TimerHandle | None = None
 
-    def note_failure(self) -> None:
-        """Give memory back soon, since a handshake has failed."""
+    def note_end(self) -> None:
+        """Give memory back soon, since a handshake has failed, or a connection has ended."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_TRIM_AFTER_S, self._trim)
 

@@ -237,7 +237,7 @@ class Endpoint:
     def _give_up(self, sock: socket.socket) -> None:
         sock.close()
         if self.certificate is not None:
-            self._handshake_memory.note_failure()
+            self._handshake_memory.note_end()
 
     async def _open(self, connection: UnprovedConnection, identity: Identity) -> KeyCheck | None:
         """Make a connection the control connection of a client, or pass it to its run, and return None then."""

@@ -77,6 +77,8 @@ class Started:
         """The protocol of the two ends."""
         if self.far.is_browser:
             return Dialect.BROWSER
+        if self.far.is_quality_client:
+            return Dialect.NETWORKQUALITY
         if self.observed is not None:
             return Dialect.OBSERVED
         if self.far.speed_protocol is not None:

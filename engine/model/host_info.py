@@ -14,6 +14,7 @@ _MAX_BIT_S: Final = 10**15  # a thousand times the rate of the fastest interface
 _MAX_NAME: Final = 256
 IPERF3_SOFTWARE: Final = "iperf3"
 BROWSER_SOFTWARE: Final = "browser"
+QUALITY_SOFTWARE: Final = "networkQuality"
 _SPEED_SOFTWARE: Final = frozenset(SpeedProtocol)
 _READS_OTHERS: Final = " (others)"
 _READS_WAITS: Final = " (waits)"
@@ -176,9 +177,15 @@ class HostInfo:
         return SpeedProtocol(self.software) if self.software in _SPEED_SOFTWARE else None
 
     @property
+    def is_quality_client(self) -> bool:
+        """Whether this end is a client of networkQuality, which tells no more of its host than a browser."""
+        return self.software.partition(" ")[0] == QUALITY_SOFTWARE
+
+    @property
     def is_unseen(self) -> bool:
         """Whether nothing is known of this end but what the other one sees: an iperf3, or any other program."""
-        return self.is_iperf3 or self.is_browser or self.speed_protocol is not None or not self.software
+        is_known = self.is_iperf3 or self.is_browser or self.is_quality_client or self.speed_protocol is not None
+        return is_known or not self.software
 
     @property
     def program(self) -> str:

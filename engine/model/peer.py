@@ -20,6 +20,7 @@ SSH_SCHEME: Final = "ssh://"
 IPERF3_SCHEME: Final = "iperf3://"
 IPERF3_PORT: Final = 5201
 BROWSER_SCHEME: Final = "browser://"
+QUALITY_SCHEME: Final = "networkquality://"
 _MAX_PORT_DIGITS: Final = 5
 _PEER_FORMS: Final = "give HOST, HOST:PORT, [IPv6]:PORT or loopback"
 _ALLOWED: Final = "give ssh://[user@]host[:port]"
@@ -126,6 +127,7 @@ class Peer:
     iperf3: Iperf3Settings | None = None
     only_ip: IpVersion | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
     is_browser: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
+    is_quality_client: bool = field(default=False, metadata=OMITTED_AT_DEFAULT)
     speed: SpeedServer | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
 
     def __post_init__(self) -> None:
@@ -140,8 +142,9 @@ class Peer:
         if self.ssh is not None:
             return format_ssh_address(self.host, self.ssh)
         place = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-        if self.is_browser:
-            return f"{BROWSER_SCHEME}{f'[{self.host}]' if ':' in self.host else self.host}"
+        if self.is_browser or self.is_quality_client:
+            scheme = BROWSER_SCHEME if self.is_browser else QUALITY_SCHEME
+            return f"{scheme}{f'[{self.host}]' if ':' in self.host else self.host}"
         if self.speed is not None:
             return f"{self.speed.scheme}{place}{self.speed.path.rstrip('/')}"
         if self.iperf3 is None:
@@ -158,7 +161,7 @@ class Peer:
     @property
     def is_foreign(self) -> bool:
         """Whether another program is at the far end, which knows nothing of linkgauge's control connection."""
-        return self.iperf3 is not None or self.speed is not None or self.is_browser
+        return self.iperf3 is not None or self.speed is not None or self.is_browser or self.is_quality_client
 
     @property
     def is_loopback(self) -> bool:
@@ -229,8 +232,8 @@ class Peer:
         if speed is not None:
             server, place = speed
             return cls._parse_foreign(text, place, f"{server.scheme}host[:port]", server.usual_port, server)
-        if text.strip().lower().startswith(BROWSER_SCHEME):
-            raise PlanError("peer", repr(text), "a browser starts its test itself: linkgauge endpoint --http")
+        if text.strip().lower().startswith((BROWSER_SCHEME, QUALITY_SCHEME)):
+            raise PlanError("peer", repr(text), "such a client starts its test itself: linkgauge endpoint --http")
         return None
 
     @classmethod

@@ -63,6 +63,7 @@ class Dialect(StrEnum):
     LINKGAUGE = "linkgauge"
     IPERF3 = "iperf3"
     BROWSER = "browser"
+    NETWORKQUALITY = "networkquality"
     OBSERVED = "observed"  # a connection of another program, whose protocol is its own
     LIBRESPEED = "librespeed"
     NDT7 = "ndt7"

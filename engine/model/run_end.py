@@ -74,5 +74,6 @@ class EndText(StrEnum):
     PAGE_UNOPENED = "the page did not open its connections within {seconds:.0f} s: show it on the device again"
     PAGE_BLOCKED = "the page could not open the connection: something between it and this host forbids further ones"
     PAGE_STOPPED = "stopped on the device"
+    CLIENT_STILL = "the client has neither read nor sent for long"
     PAGE_SILENT = "the page has not answered for {seconds:.0f} s"
     STOP_OVERDUE = "the client did not stop the test at the end of its duration"

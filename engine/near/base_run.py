@@ -76,13 +76,15 @@ class WorkerSetup(NamedTuple):
     """How the workers send a stream if the plan leaves that to them, and what depends on the far end's program.
 
     Without a mode they copy. `iperf3` is the format of datagrams for it. With the protocol of another `program` no
-    worker hosts the probe, and each block that is sent begins with `head`.
+    worker hosts the probe, and each block that is sent begins with `head`. Without `has_workers` the run's owner
+    moves the payload.
     """
 
     mode: Mode | None
     iperf3: Iperf3Format | None = None
     program: Dialect | None = None
     head: bytes = b""
+    has_workers: bool = True
 
 
 class Run(ABC):
@@ -133,6 +135,7 @@ class Run(ABC):
             sending_mode=setup.mode,
             program=setup.program,
             head=setup.head,
+            has_workers=setup.has_workers,
         )
         nic = ends.near.nic
         self._sampler = Sampler(End.NEAR, plan, self.pool.counters, None if nic is None else nic.name)

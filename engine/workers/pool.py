@@ -76,6 +76,7 @@ class WorkerPool:
         sending_mode: Mode | None = None,
         program: Dialect | None = None,
         head: bytes = b"",
+        has_workers: bool = True,
     ) -> None:
         """Make a pool without workers.
 
@@ -89,9 +90,11 @@ class WorkerPool:
             sending_mode: How this end sends a stream if the plan leaves that to it: None copies.
             program: The protocol of another program. Then the owner of the pool measures the probe.
             head: The beginning of each block that this end sends.
+            has_workers: Whether it starts any workers: not if the owner moves the payload as well.
         """
         self._plan = plan
         self._sending_mode = sending_mode
+        self._has_workers = has_workers
         self._sessions = SessionConfig(end, plan.workload, plan.socket, iperf3, program, head.hex())
         self._on_event = on_event
         self._on_lost = on_lost
@@ -114,7 +117,7 @@ class WorkerPool:
             settings = self._plan.settings
             numbers = {
                 self._worker_of(flow, session)
-                for flow in settings.direction.flows
+                for flow in (settings.direction.flows if self._has_workers else ())
                 for session in range(1, settings.sessions + 1)
             }
             if self._plan.probe and self._sessions.dialect is Dialect.LINKGAUGE:

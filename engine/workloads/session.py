@@ -303,6 +303,7 @@ class SendingSession(Session):
     """A session that sends payload: it counts the bytes that the other end's kernel acknowledged."""
 
     _role = "sender"
+    _unsent_margin: ClassVar[int] = 1
 
     def __init__(self, sock: socket.socket, context: SessionContext) -> None:
         super().__init__(sock, context)
@@ -311,6 +312,11 @@ class SendingSession(Session):
         self._pace: BytePace | None = None  # of a slow session
         self._limits_unsent = False
         self._most_unsent_bytes = 0
+
+    @property
+    def most_unsent_bytes(self) -> int:
+        """The bytes that may stay unsent; 0 if they are not limited."""
+        return self._most_unsent_bytes
 
     def limit_unsent(self) -> None:
         """Keep little in the send buffer that has not been sent, in proportion to the rate, from now on."""
@@ -337,7 +343,7 @@ class SendingSession(Session):
         self._store_tcp(info)
 
     def _renew_unsent_limit(self, delivery_bit_s: int | None) -> None:
-        most_bytes = unsent_limit_bytes(delivery_bit_s)
+        most_bytes = unsent_limit_bytes(delivery_bit_s, self._unsent_margin)
         if most_bytes != self._most_unsent_bytes:
             self._most_unsent_bytes = most_bytes
             set_unsent_limit(self._sock, most_bytes)

@@ -107,11 +107,14 @@ def set_pacing(sock: SocketType, bit_s: int) -> None:
         sock.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, struct.pack("I", min(bytes_s, 2**32 - 2)))
 
 
-def unsent_limit_bytes(delivery_bit_s: int | None) -> int:
-    """Return the bytes that a sender at a rate may keep unsent, to be ready for the next acknowledgement."""
+def unsent_limit_bytes(delivery_bit_s: int | None, margin: int = 1) -> int:
+    """Return the bytes that a sender at a rate may keep unsent, to be ready for the next acknowledgement.
+
+    `margin` is larger than 1 for a sender that may have to wait for its process.
+    """
     if delivery_bit_s is None:
         return _FIRST_UNSENT_BYTES
-    return max(_MIN_UNSENT_BYTES, delivery_bit_s // 8 * _UNSENT_MS // 1_000)
+    return max(_MIN_UNSENT_BYTES, margin * (delivery_bit_s // 8 * _UNSENT_MS // 1_000))
 
 
 def set_unsent_limit(sock: SocketType, most_bytes: int) -> None:

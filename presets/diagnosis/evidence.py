@@ -370,9 +370,9 @@ class Evidence:  # a field for each circumstance that a rule asks for; stored ev
         return self.dialect.is_measured_here
 
     @property
-    def is_browser(self) -> bool:
-        """Whether the page of a browser is at the far end: its user has no options."""
-        return self.dialect is Dialect.BROWSER
+    def is_device(self) -> bool:
+        """Whether a browser or a client of networkQuality is at the far end: its user has no options."""
+        return self.dialect in {Dialect.BROWSER, Dialect.NETWORKQUALITY}
 
     @property
     def is_latency_test(self) -> bool:
@@ -433,7 +433,12 @@ def end_name(end: End) -> str:
     return f"the {end.label} end"
 
 
-_THROUGH: Final = {Dialect.BROWSER: "a browser", Dialect.LIBRESPEED: "LibreSpeed", Dialect.NDT7: "NDT7"}
+_THROUGH: Final = {
+    Dialect.BROWSER: "a browser",
+    Dialect.NETWORKQUALITY: "networkQuality",
+    Dialect.LIBRESPEED: "LibreSpeed",
+    Dialect.NDT7: "NDT7",
+}
 
 
 def describe_unseen(evidence: Evidence, end: End) -> str:

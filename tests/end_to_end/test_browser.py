@@ -16,6 +16,9 @@ import pytest
 
 pytest.importorskip("segno", reason="the extra linkgauge[http] is not installed")
 
+import trustme
+
+from ..engine.certificates import CertificateFiles
 from .chromium import PROGRAM, Page, open_page
 
 pytestmark = [
@@ -129,6 +132,43 @@ async def test_a_test_in_both_directions_is_shown_and_saved(page_address: str, t
         assert part in text
     run_id = re.search(r"run (\d{8}-\d{6}-\w+)", text)
     assert run_id is not None
+
+
+@pytest.mark.every
+async def test_a_browser_gets_the_page_over_http2_and_tests_over_tls(linkgauge: Any, tmp_path: Path) -> None:
+    """With the extra nq, the port speaks both versions of HTTP: the browser chooses the second for the page."""
+    pytest.importorskip("h2", reason="the extra linkgauge[nq] is not installed")
+    files = CertificateFiles(tmp_path, trustme.CA())
+    (tmp_path / "data").mkdir()
+    environment = {**os.environ, "LINKGAUGE_DATA_DIR": str(tmp_path / "data")}
+    options = (
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--http",
+        "0",
+        "--tls-cert",
+        files.cert,
+        "--tls-key",
+        files.key,
+    )
+    endpoint = linkgauge.start("endpoint", *map(str, options), env=environment)
+    try:
+        lines = [endpoint.stdout.readline() for _ in range(4)]
+        address = lines[2].removeprefix("page for browsers: ").strip()
+        assert lines[3] == f"clients of networkQuality: networkQuality -k -C {address}.well-known/nq\n"
+        trusting = ["--ignore-certificate-errors"]
+        async with open_page(tmp_path, watches_network=False, options=trusting) as page:
+            await page.open(address)
+            await until(page, _READY)
+            assert await page.evaluate("performance.getEntriesByType('navigation')[0].nextHopProtocol") == "h2"
+            await start(page, "both")
+            await until(page, f"{_STATE} === 'Finished.'")
+            assert page.problems == []
+    finally:
+        endpoint.send_signal(signal.SIGINT)
+        endpoint.wait(timeout=_WAIT_S)
 
 
 @pytest.mark.every

@@ -29,6 +29,7 @@ FEATURES = {
     "discover": "linkgauge.discovery",
     "report": "linkgauge.tui.report",
     "http": "linkgauge.tui.endpoint.browser",
+    "nq": "linkgauge.tui.endpoint.nq",
     "metrics": "linkgauge.metrics",
     "iperf3": "linkgauge.engine.iperf3",
 }
@@ -55,11 +56,14 @@ def carry_out(command: list[Any], installed: Installed, home: Path) -> subproces
 
 
 @pytest.mark.every
-@pytest.mark.parametrize("extra", EXTRAS)
+@pytest.mark.parametrize("extra", COMMANDS)
 def test_a_command_without_its_packages_prints_the_command_that_installs_them(
     bare: Installed, wheel: Path, tmp_path: Path, extra: str
 ) -> None:
-    """For this copy: with the Python that runs it, and from where it was installed."""
+    """For this copy: with the Python that runs it, and from where it was installed.
+
+    Without `nq` no command fails: clients are told what is missing (tests/tui/endpoint/nq/test_nq_service.py).
+    """
     for name in ("users", "key"):
         (tmp_path / name).write_text("mario,5db5c3d19d0fdbd7ffb0bdbba0d1d8c5ac0d56c3b0b0c4e9a8c1e4d2f0a1b2c3\n")
         (tmp_path / name).chmod(0o600)

@@ -105,7 +105,7 @@ def _hostname(host: HostInfo) -> str:
 
 
 def _system_and_cores(host: HostInfo | None) -> str:
-    if host is not None and host.is_browser:
+    if host is not None and (host.is_browser or host.is_quality_client):
         return f" {numbers.sanitize(host.program)}"
     return "" if host is None or host.is_unseen else f" {numbers.sanitize(host.system)},{_cores(host)}"
 

@@ -17,6 +17,7 @@ _NOT_SEEN_BY: Final = {
     Dialect.BROWSER: "not seen through a browser",
     Dialect.LIBRESPEED: "not seen through LibreSpeed",
     Dialect.NDT7: "not seen through NDT7",
+    Dialect.NETWORKQUALITY: "not seen through networkQuality",
 }
 _OBSERVED_COUNTS: Final = {Direction.OUT: "acknowledged", Direction.IN: "received"}
 _WHOLE: Final = "its CPU cores, interface, buffers and windows"
@@ -31,6 +32,8 @@ def host_text(host: HostInfo) -> str:
         return "a browser, which tells nothing of its host"
     if host.speed_protocol is not None:
         return f"{host.speed_protocol.server_name}, which tells nothing of its host"
+    if host.is_quality_client:
+        return "a client of networkQuality, which tells nothing of its host"
     if host.is_unseen:
         return "another program, whose host is not seen"
     return f"{numbers.sanitize(host.system)}, {numbers.quantity(host.cores, 'core')}"

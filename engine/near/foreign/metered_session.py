@@ -14,7 +14,13 @@ from ...workloads.session import ReceivingSession, SendingSession, SessionContex
 
 
 class MeteredSender(SendingSession):
-    """Counts what its owner sends."""
+    """Counts what its owner sends.
+
+    That is the process of all other clients, too. With 5 ms of payload it left a link of 100 Mb/s idle for 15 % of
+    the time on two busy cores, and without a limit for none.
+    """
+
+    _unsent_margin = 4
 
     def _start_io(self) -> None:
         """Do nothing: the owner sends."""

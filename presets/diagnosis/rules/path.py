@@ -309,7 +309,7 @@ def _other_direction(view: FlowView) -> Iterator[str]:
     if not others:
         if not view.evidence.is_observed:
             option = f": --direction {view.flow.direction.opposite}"
-            yield f"the other direction {is_or_was} not tested{'' if view.evidence.is_browser else option}"
+            yield f"the other direction {is_or_was} not tested{'' if view.evidence.is_device else option}"
         return
     bit_s = others[0].bit_s
     is_alike = abs(bit_s - view.flow.bit_s) <= _ALIKE * max(bit_s, view.flow.bit_s)

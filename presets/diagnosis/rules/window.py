@@ -106,7 +106,7 @@ def _closed_window(view: FlowView, share: float) -> Finding:
         evidence += (
             f"; the window was clearly below its largest size in {format_share(view.flow.low_window)} of samples"
         )
-    remedy = remedies.FREE_DEVICE if view.evidence.is_browser else remedies.show_processes(receiver)
+    remedy = remedies.FREE_DEVICE if view.evidence.is_device else remedies.show_processes(receiver)
     if receiver.waiting is not None:
         evidence += (
             f"; its worker used {format_share(receiver.busiest_worker)} of a core, "

@@ -10,6 +10,7 @@ import pytest
 
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[web] is not installed")
 
+from aiohttp.web_protocol import RequestHandler  # noqa: E402
 from linkgauge.tui.http import visitors  # noqa: E402
 
 from ..cli.web.test_web_server import serving  # noqa: E402
@@ -71,13 +72,13 @@ async def test_a_connection_that_shows_no_token_is_closed_after_a_while(monkeypa
 async def test_a_flood_of_bytes_that_are_no_request_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over TLS each piece cost aiohttp four times its size, for an error that repeated it."""
     read: list[int] = []
-    plain = visitors.RequestHandler.data_received
+    plain = RequestHandler.data_received
 
-    def count(handler: visitors.RequestHandler, data: bytes) -> None:
+    def count(handler: RequestHandler, data: bytes) -> None:
         read.append(len(data))
         plain(handler, data)
 
-    monkeypatch.setattr(visitors.RequestHandler, "data_received", count)
+    monkeypatch.setattr(RequestHandler, "data_received", count)
     async with asyncio.timeout(DEADLINE_S), serving() as (origin, token, client):
         with socket.socket() as stranger, contextlib.suppress(ConnectionError):
             stranger.setblocking(False)

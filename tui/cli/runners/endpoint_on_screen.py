@@ -32,6 +32,9 @@ async def _serve(config: EndpointConfig, setup: EndpointSetup, log: EndpointLog,
         log.append_entry(LogEntry("listening", f"listening on {served.info.address}"))
         if served.info.page is not None:
             log.append_entry(LogEntry("listening", f"page for browsers: {served.info.page}"))
+        command = None if setup.browser is None else setup.browser.quality_command(served.info.page or "")
+        if command is not None:
+            log.append_entry(LogEntry("listening", f"clients of networkQuality: {command}"))
         if metrics_url is not None:
             log.append_entry(LogEntry("listening", f"metrics: {metrics_url}"))
         app = EndpointApp(served, preferences=preferences, save=partial(save_preferences, config_dir()))

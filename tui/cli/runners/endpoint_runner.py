@@ -27,7 +27,7 @@ from ....engine.host.shortage import told_in_one_line
 from ....engine.model.errors import LinkgaugeError
 from ....engine.model.limits import limit_rules
 from ....engine.model.peer import Peer
-from ...endpoint.browser.browser_setup import PLAIN_TEXT, BrowserSetup
+from ...endpoint.browser.browser_setup import PLAIN_TEXT, WELL_KNOWN, BrowserSetup
 from ...endpoint.browser.link_code import code_lines
 from ...endpoint.endpoint_log import log_text
 from ...endpoint.endpoint_publication import announced_on_lan
@@ -239,8 +239,15 @@ def _print_page(
     links = _links(config, setup, browser)
     if link_file is not None:
         emit_line(f"page for browsers: {links[0]}, behind a key; its whole link: cat {link_file}")
+        if browser.quality_problem is None:
+            emit_line(
+                f"clients of networkQuality: networkQuality -k -C with that link, and {WELL_KNOWN} at its end"
+            )
         return
     emit_line(f"page for browsers: {', '.join(links)}")
+    command = browser.quality_command(links[0])
+    if command is not None:
+        emit_line(f"clients of networkQuality: {command}")
     if sys.stdout.isatty():
         for line in code_lines(links[0]):
             emit_line(line if "NO_COLOR" in os.environ else f"\x1b[97;40m{line}\x1b[0m")

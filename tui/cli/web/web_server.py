@@ -90,7 +90,7 @@ class WebServer:
         if refusal is not None:
             _log.debug("refused a request: %s", refusal)
             return web.Response(status=403, text=f"linkgauge: {refusal}\n", headers=PAGE_HEADERS)
-        self.visitors.trust(request)
+        self.visitors.trust(request.protocol)
         try:
             response = await handler(request)
         except web.HTTPException as error:

@@ -7,33 +7,31 @@ embed or read the answer.
 
 import asyncio
 import logging
-import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from importlib.resources import files
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from ....engine.browser.page_run import PageRun
 from ....engine.far.listener import format_host
-from ....engine.far.status import LogEntry, rejection
-from ....engine.model.errors import AddressRefused
+from ....engine.far.status import LogEntry
 from ...http.page_headers import PAGE_HEADERS
 from ...http.server_log import ServerLog
 from ...http.visitors import Visitors
-from .browser_setup import BrowserSetup
+from .browser_setup import WELL_KNOWN, BrowserSetup
 from .link_access import LinkAccess
 from .open_page import PageHost
+from .page_client import EndpointPages
+from .page_files import SCRIPT, PageFiles
 from .page_socket import DataSocket
+from .request_check import find_problem
+
+if TYPE_CHECKING:
+    from ..nq.nq_service import NqService
 
 _STOP_S: Final = 3.0
-_POLICY: Final = (
-    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; "
-    "worker-src 'self'; connect-src 'self' {socket_origin}; frame-ancestors 'none'; base-uri 'none'; "
-    "form-action 'none'"
-)
 _MAX_REQUEST_LINE: Final = 2_048
 _log = logging.getLogger(__name__)
 
@@ -44,13 +42,8 @@ class BrowserService:
     def __init__(self, setup: BrowserSetup, host: PageHost) -> None:
         self._setup, self._host = setup, host
         self._access = LinkAccess(lambda: host.keys, has_tls=setup.has_tls)
-        self._headers = dict(PAGE_HEADERS)
-        if not setup.has_tls:  # browsers complain about it, and heed it on loopback only
-            del self._headers["Cross-Origin-Opener-Policy"]
+        self._files = PageFiles(has_tls=setup.has_tls)
         self.visitors = Visitors()
-        folder = files(__package__ or "").joinpath("page")
-        self._parts = [folder.joinpath(name).read_text("utf-8") for name in ("page.html", "page.css", "page.js")]
-        self._mover = folder.joinpath("mover.js").read_text("utf-8")
 
     def make_application(self) -> web.Application:
         """Return the application."""
@@ -61,46 +54,53 @@ class BrowserService:
 
         application = web.Application(middlewares=[check], client_max_size=0)
         routes = [
-            ("", self._get_page),
-            ("mover.js", self._get_mover),
+            ("", self._get_file),
+            (SCRIPT, self._get_file),
             ("ws", self._open_client),
             ("data", self._open_data),
             ("probe", self._probe),
         ]
+        if isinstance(self._host, EndpointPages):
+            routes.append((WELL_KNOWN, self._explain_quality))
         for path, handler in routes:
             application.add_routes([web.get(f"/{path}", handler), web.get(f"/{{token}}/{path}", handler)])
         return application
 
     async def _check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request of the page itself, or one that begins it; refuse every other."""
-        client = client_of(request)
-        try:
-            self._host.check_address(client)
-        except AddressRefused as error:
-            self._host.log(rejection(client, error))
-            return _refuse("this endpoint does not serve your address")
         is_websocket = "upgrade" in request.headers.get("Connection", "").lower()
-        refusal = self._access.find_refusal(
-            request.host,
-            request.headers.get("Origin"),
+        problem = find_problem(
+            self._host,
+            self._access,
+            client_of(request),
+            (request.host, request.headers.get("Origin")),
             request.match_info.get("token", ""),
             is_websocket=is_websocket,
         )
-        if refusal is not None:
-            self._host.log(LogEntry("dropped", f"rejected: a browser's request: {refusal}", client=client))
-            return _refuse(refusal)
+        if problem is not None:
+            return _refuse(problem)
         if is_websocket or self._setup.asks_for_key:  # without a key, whoever asks for the page proves nothing
-            self.visitors.trust(request)
+            self.visitors.trust(request.protocol)
         try:
             response = await handler(request)
         except web.HTTPException as error:
-            error.headers.update(self._headers)
+            error.headers.update(self._files.headers)
             error.force_close()
             raise
         if not response.prepared:
-            response.headers.update(self._headers)
+            response.headers.update(self._files.headers)
             response.force_close()  # only WebSockets stay open, and they are counted
         return response
+
+    def open_quality_service(self) -> "NqService | None":
+        """Return the service for clients over HTTP/2, which chooses them by ALPN (RFC 7301); None without one."""
+        host, certificate = self._host, self._host.certificate
+        if certificate is None or self._setup.quality_problem is not None or not isinstance(host, EndpointPages):
+            return None
+        from ..nq.nq_service import NqService  # here: it needs h2, of another extra
+
+        certificate.context.set_alpn_protocols(["h2", "http/1.1"])
+        return NqService(host, self._access, self._files, self.visitors)
 
     def make_log(self) -> ServerLog:
         """Return what takes the log of aiohttp: the host's log has a line, within the budget of the address."""
@@ -110,23 +110,16 @@ class BrowserService:
 
         return ServerLog(_log, lambda client: log("it cannot be read", client), log)
 
-    async def _get_page(self, request: web.Request) -> web.StreamResponse:
-        nonce = secrets.token_urlsafe(16)
-        html, style, script = self._parts
-        text = html.replace("{{nonce}}", nonce).replace("{{style}}", style).replace("{{script}}", script)
-        return web.Response(text=text, content_type="text/html", headers=self._policy(request, nonce))
+    async def _get_file(self, request: web.Request) -> web.StreamResponse:
+        name = SCRIPT if request.path.endswith(SCRIPT) else ""
+        text, kind, headers = self._files.read(name, request.host)
+        return web.Response(text=text, content_type=kind, headers=headers)
 
-    async def _get_mover(self, request: web.Request) -> web.StreamResponse:
-        """Answer with the script of the page's other thread, which has a policy of its own."""
-        return web.Response(
-            text=self._mover,
-            content_type="text/javascript",
-            headers=self._policy(request, secrets.token_urlsafe(16)),
-        )
-
-    def _policy(self, request: web.Request, nonce: str) -> dict[str, str]:
-        socket_origin = f"{'wss' if self._setup.has_tls else 'ws'}://{request.host}"
-        return {"Content-Security-Policy": _POLICY.format(nonce=nonce, socket_origin=socket_origin)}
+    async def _explain_quality(self, request: web.Request) -> web.StreamResponse:
+        """Tell a client of networkQuality what is missing: it is answered over HTTP/2 only."""
+        del request
+        problem = self._setup.quality_problem or "networkQuality is answered over HTTP/2; this came over HTTP/1.1"
+        return web.Response(status=501, text=f"linkgauge: {problem}\n")
 
     async def _open_client(self, request: web.Request) -> web.StreamResponse:
         key = self._access.find_key(request.match_info.get("token", ""))
@@ -170,9 +163,10 @@ async def open_service(setup: BrowserSetup, host: PageHost) -> AsyncGenerator[Br
     )
     await runner.setup()
     certificate = host.certificate
+    quality = service.open_quality_service()
     try:
         listening = await asyncio.get_running_loop().create_server(
-            service.visitors.admit_to(runner),
+            service.visitors.admit_to(runner, None if quality is None else quality.make_connection),
             sock=setup.listener,
             ssl=None if certificate is None else certificate.context,
         )
@@ -181,6 +175,8 @@ async def open_service(setup: BrowserSetup, host: PageHost) -> AsyncGenerator[Br
         finally:
             listening.close()
             service.visitors.close()
+            if quality is not None:
+                await quality.close()
             await host.close()
     finally:
         await runner.cleanup()

@@ -3,13 +3,17 @@
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Final
 
 from ....engine.far.listener import listen, reachable_hosts
 from ....engine.model.ip_address import is_loopback_address
 from ....engine.model.limits import Limits
 from ....engine.model.shared_key import SharedKey
+from ....engine.model.texts.shell_commands import shell_command
 
+WELL_KNOWN: Final = ".well-known/nq"
+"""The end of the address that a client of networkQuality is given (draft-ietf-ippm-responsiveness)."""
 PLAIN_TEXT = (
     "without TLS, others on the network can read the link and the results, and start tests with that link; "
     "--tls-cert and --tls-key encrypt them"
@@ -61,12 +65,32 @@ class BrowserSetup:
         return [f"{self._scheme}://{_spell(host)}:{port}/{path}" for host in reachable_hosts(self.listener)]
 
     @property
+    def quality_problem(self) -> str | None:
+        """What is missing for clients of networkQuality, and the remedy; None if they are served."""
+        if not self.has_tls:
+            return "networkQuality needs HTTPS; start the endpoint with --tls-cert and --tls-key"
+        if find_spec("h2") is None:
+            return "networkQuality needs HTTP/2; pip install 'linkgauge[nq]' on the endpoint's host"
+        return None
+
+    def quality_link(self, link: str) -> str | None:
+        """Return the address for a client of networkQuality by the link to the page; None if it is not served."""
+        return None if self.quality_problem is not None else f"{link}{WELL_KNOWN}"
+
+    def quality_command(self, link: str) -> str | None:
+        """Return the command to paste on a Mac, which need not trust the certificate; None if it is not served."""
+        address = self.quality_link(link)
+        return None if address is None else shell_command("networkQuality", "-k", "-C", address)
+
+    @property
     def _scheme(self) -> str:
         return "https" if self.has_tls else "http"
 
     def facts(self, links: Sequence[str]) -> dict[str, Any]:
         """Return the address for programs."""
-        return {"port": self.listener.getsockname()[1], "asks_for_key": self.asks_for_key, "links": list(links)}
+        facts = {"port": self.listener.getsockname()[1], "asks_for_key": self.asks_for_key, "links": list(links)}
+        quality = [self.quality_link(link) for link in links if self.quality_problem is None]
+        return {**facts, "networkquality": quality} if quality else facts
 
 
 def _spell(host: str) -> str:

@@ -22,16 +22,15 @@ from ....engine.browser.page_run import PageLink, PageRun
 from ....engine.control.handshake import HandshakeResult
 from ....engine.control.tls import Certificate
 from ....engine.far.status import LogEntry
-from ....engine.host.description import describe_host
-from ....engine.model.errors import LinkgaugeError, PeerUnreachable, RemoteProtocolError
+from ....engine.model.errors import LinkgaugeError, RemoteProtocolError
 from ....engine.model.events import Event
-from ....engine.model.host_info import BROWSER_SOFTWARE, HostInfo
+from ....engine.model.host_info import BROWSER_SOFTWARE
 from ....engine.model.ip_address import client_network
 from ....engine.model.peer import Peer
 from ....engine.model.plan import SECOND_NS
-from ....engine.model.run_end import EndText
 from ....engine.model.shared_key import SharedKey
 from ...session.run_session import RunSession
+from .client_run import describe_client
 from .page_words import expected_values, interval_values, result_values
 from .user_agent import describe_browser
 
@@ -184,12 +183,7 @@ class OpenPage(ABC):
 
     async def describe_ends(self) -> HandshakeResult:
         """Return the descriptions of this host and of the page; raise PeerUnreachable if it has gone."""
-        transport = self._request.transport
-        if transport is None:
-            raise PeerUnreachable(EndText.PAGE_GONE.value)
-        local, remote = (transport.get_extra_info(name)[:2] for name in ("sockname", "peername"))
-        near = await describe_host(local, remote)
-        return HandshakeResult(near, HostInfo(self.address, "", 0, self.software, ""), address=self.address)
+        return await describe_client(self._request.transport, self.address, self.software)
 
     async def _read(self) -> None:
         """Read the page's messages until it is closed, is idle for long, or sends what no page of ours does."""

@@ -12,7 +12,7 @@ from typing import Final
 from aiohttp import web
 
 from ....engine.browser import page_messages
-from ....engine.browser.hosted_run import HostedRun, plan_of_client
+from ....engine.browser.hosted_run import HostedRun, obtain_grant, plan_of_client
 from ....engine.browser.page_messages import Hidden, PageMessage, StartTest, StopTest
 from ....engine.browser.page_run import PageRun
 from ....engine.control.handshake import HandshakeResult
@@ -25,12 +25,11 @@ from ....engine.model.plan import MAX_BROWSER_SESSIONS
 from ....engine.model.run_end import EndText, Reason, RunEnd
 from ....engine.model.shared_key import SharedKey
 from ....engine.results.run_log import RunLog
-from ....presets.auto_select import AUTO, select_preset
-from ....presets.diagnosis.live import no_ceiling
-from ...session.run_session import RunSession
+from ....presets.auto_select import AUTO
 from ...session.run_spec import Judging, RunSpec
 from ...session.storage import open_run_log
 from ...session.user_presets import load_presets
+from .client_run import follow_run, judge_by_interface
 from .open_page import OpenPage, PageHost
 from .page_words import preset_choice
 
@@ -178,12 +177,7 @@ class PageClient(OpenPage):
         endpoint = self._pages.endpoint
         admission = endpoint.admission
         plan = start.plan()
-        asked = plan_of_client(plan)
-        admission.check_address(self.address)
-        admission.check_plan(asked, admission.carried_bit_s)
-        turn = await admission.turns.take(admitted, asked)
-        stack.callback(turn.end)
-        grant = admission.grant(admitted, asked, turn)
+        grant = await obtain_grant(admission, admitted, plan_of_client(plan), stack)
         mode = None  # with TLS this process encrypts the payload, which is copied
         if self._pages.certificate is None:
             mode = await choose_mode(plan, endpoint.mode_chooser, is_idle=not admission.has_runs)
@@ -214,22 +208,11 @@ class PageClient(OpenPage):
             return RunSpec(start.plan(), peer, Judging(why=True))
         if start.preset != AUTO:
             return RunSpec(start.plan(), peer, Judging(self._pages.catalog.find(start.preset)))
-        selected = select_preset(self._pages.catalog, ends.near.nic, None, is_far_unknown=True)
-        judging = Judging(selected.chosen, selected.variant, why=selected.chosen is None)
-        return RunSpec(start.plan(), peer, judging).with_notices(*selected.notices)
+        judging, notices = judge_by_interface(self._pages.catalog, ends)
+        return RunSpec(start.plan(), peer, judging).with_notices(*notices)
 
     async def _follow(self, run: PageRun, spec: RunSpec) -> RunEnd:
         """Record the run, show it to the page as it goes, and return its end."""
-        session = RunSession(
-            run, spec, far_end=spec.peer, log=self._pages.open_run_log(), writer=None, ceiling=no_ceiling
-        )
-        try:
-            async for event in session:
-                await self.show(session, event)
-        finally:
-            session.abandon()
-        outcome = session.outcome
-        if outcome is None:
-            return RunEnd(Reason.FAILED, EndText.RUN_ABANDONED.value)
-        self._has_result = True
-        return outcome.summary.end
+        end = await follow_run(run, spec, self._pages.open_run_log(), self.show)
+        self._has_result = end.detail != EndText.RUN_ABANDONED
+        return end

@@ -13,6 +13,7 @@ import trustme
 
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is not installed")
 
+from aiohttp.web_protocol import RequestHandler  # noqa: E402
 from linkgauge.engine.control.tls import Certificate  # noqa: E402
 from linkgauge.engine.far.status import LogEntry  # noqa: E402
 from linkgauge.engine.model.limits import Limits  # noqa: E402
@@ -447,13 +448,13 @@ async def test_over_tls_a_test_is_measured_as_without(direction: str, tmp_path: 
 async def test_a_flood_over_tls_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Records that are no request end their connection after a few, and cost no memory."""
     read: list[int] = []
-    plain = visitors.RequestHandler.data_received
+    plain = RequestHandler.data_received
 
-    def count(handler: visitors.RequestHandler, data: bytes) -> None:
+    def count(handler: RequestHandler, data: bytes) -> None:
         read.append(len(data))
         plain(handler, data)
 
-    monkeypatch.setattr(visitors.RequestHandler, "data_received", count)
+    monkeypatch.setattr(RequestHandler, "data_received", count)
     authority = trustme.CA()
     files = CertificateFiles(tmp_path, authority)
     trusting = ssl.create_default_context()

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import pytest
 from linkgauge.engine.model.errors import EndpointError, PlanError
 from linkgauge.engine.model.shared_key import SharedKey
+from linkgauge.tui.endpoint.browser import browser_setup
 from linkgauge.tui.endpoint.browser.browser_setup import BrowserConfig, prepare_browser
 from linkgauge.tui.endpoint.endpoint_setup import EndpointConfig, prepare_endpoint
 from linkgauge.tui.words.parsing import http_address
@@ -44,6 +45,22 @@ def test_over_tls_the_links_say_so() -> None:
     setup = prepare_browser(BrowserConfig("127.0.0.1", 0), None, is_open=False, has_tls=True)
     with setup.listener:
         assert setup.links(None) == [f"https://127.0.0.1:{setup.listener.getsockname()[1]}/"]
+
+
+@pytest.mark.parametrize("has_h2", [True, False])
+@pytest.mark.parametrize("has_tls", [True, False])
+def test_clients_of_networkquality_have_an_address_with_tls_and_http2(
+    monkeypatch: pytest.MonkeyPatch, *, has_tls: bool, has_h2: bool
+) -> None:
+    """It is that of the page, and a longer path; programs read it as well."""
+    monkeypatch.setattr(browser_setup, "find_spec", lambda _name: object() if has_h2 else None)
+    setup = prepare_browser(BrowserConfig("127.0.0.1", 0), None, is_open=False, has_tls=has_tls)
+    with setup.listener:
+        (link,) = setup.links(None)
+        address = f"{link}.well-known/nq" if has_tls and has_h2 else None
+        assert setup.quality_link(link) == address
+        assert setup.facts([link]).get("networkquality") == (None if address is None else [address])
+        assert ("--tls-cert" in (setup.quality_problem or "")) is not has_tls
 
 
 def test_the_configuration_survives_the_way_to_the_process_that_serves() -> None:
