@@ -161,7 +161,7 @@ class Peer:
     @property
     def is_foreign(self) -> bool:
         """Whether another program is at the far end, which knows nothing of linkgauge's control connection."""
-        return self.iperf3 is not None or self.speed is not None or self.is_browser
+        return self.iperf3 is not None or self.speed is not None or self.is_browser or self.is_quality_client
 
     @property
     def is_loopback(self) -> bool:
