@@ -63,15 +63,18 @@ async def test_a_test_is_measured_shown_logged_and_saved(direction: str) -> None
     ):
         await page.start(direction, sessions=2)
         started = await page.read_until("started")
-        interval = await page.read_until("interval")
+        ways = ["down", "up"] if direction == "both" else [direction]
+        await page.read_until("interval")
         (client,) = endpoint.get_status().clients
         assert client.software == "browser Firefox 140 on Android"
+        moved: set[str] = set()
+        while moved != set(ways):  # on a busy machine an interval may be empty
+            interval = await page.read_until("interval")
+            moved |= {way for way in ways if (interval[way] or {}).get("mbit_s")}
         result = await page.read_until("result")
         await until(has_no_client(endpoint))
         totals = endpoint.get_status().totals
-    ways = ["down", "up"] if direction == "both" else [direction]
     assert started["expected"] == {"down": None, "up": None}
-    assert all(interval[way]["mbit_s"] > 0 for way in ways if interval[way] is not None)
     assert [rate["way"] for rate in result["rates"]] == [*ways, *(["both"] if direction == "both" else [])]
     assert any(name == "grade" for name, _ in result["facts"])
     assert (totals.sent_bytes > 0, totals.received_bytes > 0) == ("down" in ways, "up" in ways)
