@@ -1,6 +1,6 @@
 """All instruments of a run: their layout, one snapshot for all of them, and the keys of their screen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from textual.app import ComposeResult
@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ...engine.model.directions import Direction
+from ...engine.model.peer import Peer
 from ...engine.protocol.foreign.missing_features import Feature, why_unavailable
 from ..kit.actions import key_name
 from ..kit.drawing.styles import KEY, MUTED
@@ -32,14 +33,12 @@ from .verdict_panel import VerdictPanel
 if TYPE_CHECKING:
     from .run_event_log import EventLog
 
+_SETTING_KEYS: Final = "more_sessions fewer_sessions smaller_window larger_window direction"
 _FIRST_STEPS: Final = (
     ("toggle_run", "start a test"),
     ("respond", "latency under load: grade and queue"),
     ("presets", "choose the kind of network, which sets the expected rate"),
-    (
-        "more_sessions fewer_sessions smaller_window larger_window direction",
-        "sessions, window, direction: also during a test",
-    ),
+    (_SETTING_KEYS, "sessions, window, direction: also during a test"),
     ("peer", "connect to a host with `linkgauge endpoint`, or ssh://host"),
     ("help", "all keys"),
 )
@@ -50,6 +49,7 @@ _DEVICE_STEPS: Final = (
     ("peer", "show the code by which a device joins"),
     ("help", "all keys"),
 )
+_SETTINGS_BEFORE: Final = {_SETTING_KEYS: "sessions, window, direction: before a test"}
 _FIRST_KEYS: Final = (
     ("toggle_run", "start"),
     ("presets", "network"),
@@ -284,10 +284,19 @@ def _welcome(view: "CockpitSnapshot") -> Content:
         "\n\n",
         _keys(
             view,
-            _DEVICE_STEPS if view.peer.is_browser else _FIRST_STEPS,
+            _first_steps(view.peer),
             {"respond": why_unavailable(view.peer, Feature.LOAD_PHASES)},
         ),
     )
+
+
+def _first_steps(peer: Peer) -> Sequence[tuple[str, str]]:
+    """Return the first keys, and what they do with this peer: other programs keep the settings of a test."""
+    if peer.is_browser:
+        return _DEVICE_STEPS
+    if peer.is_foreign:
+        return [(keys, _SETTINGS_BEFORE.get(keys, text)) for keys, text in _FIRST_STEPS]
+    return _FIRST_STEPS
 
 
 def _first_keys(view: CockpitSnapshot) -> Content:
@@ -301,7 +310,7 @@ def _first_keys(view: CockpitSnapshot) -> Content:
 
 def _keys(
     view: CockpitSnapshot,
-    rows: tuple[tuple[str, str], ...],
+    rows: Sequence[tuple[str, str]],
     unavailable: Mapping[str, str | None] = _NO_REASONS,
 ) -> Content:
     """Return a line for each key. If it is not available, the reason is beside its name."""

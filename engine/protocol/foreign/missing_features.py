@@ -77,7 +77,7 @@ def _speed_server_lacks(name: str) -> dict[Feature, str]:
         Feature.TRANSACTIONS: f"{name} has streams only; {_ENDPOINT}",
         Feature.WORKLOADS: f"{name} has streams only; {_ENDPOINT}",
         Feature.WINDOW: f"{name} chooses its window itself; {_ENDPOINT}",
-        Feature.LOAD_PHASES: f"{name} answers no probe of such a test; {_ENDPOINT}",
+        Feature.LOAD_PHASES: f"{name} has no test in phases; {_ENDPOINT}",
         Feature.RATE_SEARCH: f"{name} takes no datagrams; {_ENDPOINT}",
         Feature.PATH_MTU: f"{name} has no such measurement; {_ENDPOINT}",
         Feature.FAR_CORES: f"{name} chooses its cores itself",
