@@ -24,7 +24,7 @@ from linkgauge.engine.near.run import open_run
 
 from ...iperf3_peer import needs_iperf3
 from ...rsa_keys import private_pem, public_pem, server_key
-from ...waiting import DEADLINE_S
+from ...waiting import DEADLINE_S, until
 from .stock_clients import (
     Outcome,
     RawClient,
@@ -302,6 +302,23 @@ async def test_a_test_that_moves_payload_keeps_its_place(monkeypatch: pytest.Mon
         await client.exchange()
         for each in (client, late):
             await each.close()
+
+
+async def test_a_test_keeps_its_place_until_its_results_are_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its payload is over, and it has been worth its place."""
+    monkeypatch.setattr(service, "_IDLE_NS", SECOND_NS // 5)
+    async with serve(limits=Limits(clients_per_address=1)) as scene:
+        client, late = await RawClient.connect(scene.port), await RawClient.connect(scene.port)
+        await client.start()
+        await asyncio.get_running_loop().sock_sendall(client.streams[0], bytes(4_000))
+        await until(lambda: scene.service.tests[0].has_payload)
+        client.writer.write(State.TEST_END.wire_byte)
+        assert await client.state() is State.EXCHANGE_RESULTS
+        await asyncio.sleep(0.5)
+        await late.send_parameters()
+        assert await late.state() is State.ACCESS_DENIED
+        await client.close()
+        await late.close()
 
 
 async def _send_slowly(stream: socket.socket) -> None:
