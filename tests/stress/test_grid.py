@@ -48,7 +48,7 @@ def test_the_check_of_the_grid_fails_for_misses_and_records_them(tmp_path: Path)
     evidence = tomllib.loads(scenario.read_text(encoding="utf-8"))["evidence"]
     right = _regrade(tmp_path / "right", {"family": "slow", "wanted": ["path-slow"]}, evidence)
     assert right.returncode == 0, right.stderr
-    assert "said with 0.8 or more: 20 of 20 right, 100 %, where 85 % were claimed" in right.stdout
+    assert "said with 0.8 or more: 20 of 20 right, 100 %, while 85 % were claimed" in right.stdout
     assert right.stdout.endswith("first finding right: 20 of 20, 100.0 %\n")
     assert len((tmp_path / "right/recorded/slow.jsonl").read_text(encoding="utf-8").splitlines()) == 3
     wrong = _regrade(tmp_path / "wrong", {"family": "loss", "wanted": ["loss"]}, evidence)
