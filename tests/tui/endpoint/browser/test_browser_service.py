@@ -143,6 +143,8 @@ async def test_a_page_that_is_closed_in_any_state_leaves_nothing_behind(
                 await page.start(seconds=20)
             if state not in ("hello", "start"):
                 await page.read_until(state)
+        if state == "start":  # the endpoint may not have read it yet
+            await until(lambda: endpoint.get_status().totals.runs)
         await until(has_no_client(endpoint))
         runs = endpoint.get_status().totals.runs
         assert state != "start" or runs == {"peer_lost": 1}
