@@ -20,10 +20,12 @@ from ...session.run_spec import Judging, RunSpec
 
 async def describe_client(transport: asyncio.BaseTransport | None, address: str, software: str) -> HandshakeResult:
     """Return the descriptions of this host and of a client; raise PeerUnreachable if its connection has gone."""
-    if transport is None or transport.is_closing():
+    # While a connection is being closed it still has its addresses: the run begins, and its end says why.
+    local = None if transport is None else transport.get_extra_info("sockname")
+    remote = None if transport is None else transport.get_extra_info("peername")
+    if local is None or remote is None:
         raise PeerUnreachable(EndText.PAGE_GONE.value)
-    local, remote = (transport.get_extra_info(name)[:2] for name in ("sockname", "peername"))
-    near = await describe_host(local, remote)
+    near = await describe_host(local[:2], remote[:2])
     return HandshakeResult(near, HostInfo(address, "", 0, software, ""), address=address)
 
 
