@@ -39,6 +39,22 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ScriptedServices:
     return ScriptedServices()
 
 
+@pytest.fixture
+def bytes_for_aiohttp(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets the size of each piece that aiohttp is given to read."""
+    from aiohttp.web_protocol import RequestHandler
+
+    sizes: list[int] = []
+    plain = RequestHandler.data_received
+
+    def count(handler: RequestHandler, data: bytes) -> None:
+        sizes.append(len(data))
+        plain(handler, data)
+
+    monkeypatch.setattr(RequestHandler, "data_received", count)
+    return sizes
+
+
 @pytest.fixture(scope="session")
 def four_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder of the log that tests on stored runs have copies of: making it takes 0.1 s of CPU."""

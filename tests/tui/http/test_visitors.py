@@ -10,7 +10,6 @@ import pytest
 
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[web] is not installed")
 
-from aiohttp.web_protocol import RequestHandler  # noqa: E402
 from linkgauge.tui.http import visitors  # noqa: E402
 
 from ..cli.web.test_web_server import serving  # noqa: E402
@@ -69,16 +68,8 @@ async def test_a_connection_that_shows_no_token_is_closed_after_a_while(monkeypa
         writer.close()
 
 
-async def test_a_flood_of_bytes_that_are_no_request_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_flood_of_bytes_that_are_no_request_is_not_read(bytes_for_aiohttp: list[int]) -> None:
     """Over TLS each piece cost aiohttp four times its size, for an error that repeated it."""
-    read: list[int] = []
-    plain = RequestHandler.data_received
-
-    def count(handler: RequestHandler, data: bytes) -> None:
-        read.append(len(data))
-        plain(handler, data)
-
-    monkeypatch.setattr(RequestHandler, "data_received", count)
     async with asyncio.timeout(DEADLINE_S), serving() as (origin, token, client):
         with socket.socket() as stranger, contextlib.suppress(ConnectionError):
             stranger.setblocking(False)
@@ -86,6 +77,6 @@ async def test_a_flood_of_bytes_that_are_no_request_is_not_read(monkeypatch: pyt
             await loop.sock_connect(stranger, ("127.0.0.1", int(origin.rpartition(":")[2])))
             while True:  # until it is closed
                 await loop.sock_sendall(stranger, flood)
-        assert sum(read) <= visitors.MOST_BYTES
+        assert sum(bytes_for_aiohttp) <= visitors.MOST_BYTES
         async with client.get(f"{origin}/{token}/") as answer:
             assert answer.status == 200

@@ -13,7 +13,6 @@ import trustme
 
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is not installed")
 
-from aiohttp.web_protocol import RequestHandler  # noqa: E402
 from linkgauge.engine.control.tls import Certificate  # noqa: E402
 from linkgauge.engine.far.status import LogEntry  # noqa: E402
 from linkgauge.engine.model.limits import Limits  # noqa: E402
@@ -450,16 +449,8 @@ async def test_over_tls_a_test_is_measured_as_without(direction: str, tmp_path: 
         assert not any("sendfile" in note for note in result["notes"])
 
 
-async def test_a_flood_over_tls_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_a_flood_over_tls_is_not_read(bytes_for_aiohttp: list[int], tmp_path: Path) -> None:
     """Records that are no request end their connection after a few, and cost no memory."""
-    read: list[int] = []
-    plain = RequestHandler.data_received
-
-    def count(handler: RequestHandler, data: bytes) -> None:
-        read.append(len(data))
-        plain(handler, data)
-
-    monkeypatch.setattr(RequestHandler, "data_received", count)
     authority = trustme.CA()
     files = CertificateFiles(tmp_path, authority)
     trusting = ssl.create_default_context()
@@ -474,7 +465,7 @@ async def test_a_flood_over_tls_is_not_read(monkeypatch: pytest.MonkeyPatch, tmp
                 await writer.drain()
                 await asyncio.sleep(0)  # the endpoint is in this loop
         writer.close()
-        assert 0 < sum(read) <= visitors.MOST_BYTES
+        assert 0 < sum(bytes_for_aiohttp) <= visitors.MOST_BYTES
         async with open_page(base) as page:
             assert page.hello["has_tls"]
 

@@ -6,11 +6,9 @@ import resource
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
 
 pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is not installed")
 pytest.importorskip("h2", reason="the extra linkgauge[nq] is not installed")
@@ -33,26 +31,12 @@ from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.tui.endpoint.nq import frame_guard, nq_connection, quality_client
 from linkgauge.tui.http import visitors
 
-from ....engine.certificates import CertificateFiles
 from ..browser.scripted_page import serving
 from .http2_client import Http2Client, connected
 
 DEADLINE_S = 40.0
 pytestmark = pytest.mark.loop("uvloop")
 Attack = Callable[[Http2Client, dict[str, str]], Awaitable[None]]
-
-
-@pytest.fixture(autouse=True)
-def own_run_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the runs of a test in its folder."""
-    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> Certificate:
-    """Return a certificate, whose context the service changes."""
-    files = CertificateFiles(tmp_path, trustme.CA())
-    return Certificate.load(files.cert, files.key)
 
 
 @asynccontextmanager

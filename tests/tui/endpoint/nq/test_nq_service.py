@@ -1,11 +1,8 @@
 """What an endpoint answers over HTTP/2, over real connections: configuration, objects, page, refusals."""
 
 import asyncio
-from pathlib import Path
-from typing import Any
 
 import pytest
-import trustme
 
 aiohttp = pytest.importorskip("aiohttp", reason="the extra linkgauge[http] is not installed")
 pytest.importorskip("h2", reason="the extra linkgauge[nq] is not installed")
@@ -17,32 +14,12 @@ from linkgauge.engine.model.shared_key import SharedKey  # noqa: E402
 from linkgauge.tui.endpoint.nq import quality_client  # noqa: E402
 from linkgauge.tui.session.storage import open_run_list  # noqa: E402
 
-from ....engine.certificates import CertificateFiles  # noqa: E402
+from ....engine.waiting import until  # noqa: E402
 from ..browser.scripted_page import open_page, serving  # noqa: E402
 from .http2_client import connected  # noqa: E402
 
 DEADLINE_S = 40.0
 pytestmark = pytest.mark.loop("uvloop")
-
-
-@pytest.fixture(autouse=True)
-def own_run_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the runs of a test in its folder."""
-    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(tmp_path))
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> Certificate:
-    """Return a certificate, whose context the service changes."""
-    files = CertificateFiles(tmp_path, trustme.CA())
-    return Certificate.load(files.cert, files.key)
-
-
-async def until(condition: Any) -> None:
-    """Wait until a condition is met: what changes it happens in this loop."""
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - tasks of the service end by themselves
-            await asyncio.sleep(0.02)
 
 
 async def test_a_test_of_both_directions_is_one_run_of_this_host(
