@@ -441,11 +441,15 @@ _THROUGH: Final = {
 }
 
 
+def not_seen(dialect: Dialect) -> str:
+    """Return what a sentence says of a host whose program speaks a dialect: `not seen through iperf3`."""
+    return "not seen" if dialect is Dialect.OBSERVED else f"not seen through {_THROUGH.get(dialect, 'iperf3')}"
+
+
 def describe_unseen(evidence: Evidence, end: End) -> str:
     """Return the words of a finding's evidence for an end whose host is not seen."""
-    if evidence.is_observed:
-        return f"the {end.label} host is not seen"
-    return f"the {end.label} host is not seen through {_THROUGH.get(evidence.dialect, 'iperf3')}"
+    dialect = Dialect.OBSERVED if evidence.is_observed else evidence.dialect
+    return f"the {end.label} host is {not_seen(dialect)}"
 
 
 def nic_name(end: EndEvidence) -> str:

@@ -6,19 +6,12 @@ from typing import TYPE_CHECKING, Final
 from ...engine.model.directions import Direction, End
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Dialect
+from ...presets.diagnosis.evidence import not_seen
 from . import numbers
 
 if TYPE_CHECKING:
     from ...engine.results.summary import Summary
 
-NOT_SEEN: Final = "not seen through iperf3"
-_NOT_SEEN_BY: Final = {
-    Dialect.OBSERVED: "not seen",
-    Dialect.BROWSER: "not seen through a browser",
-    Dialect.NETWORKQUALITY: "not seen through networkQuality",
-    Dialect.LIBRESPEED: "not seen through LibreSpeed",
-    Dialect.NDT7: "not seen through NDT7",
-}
 _OBSERVED_COUNTS: Final = {Direction.OUT: "acknowledged", Direction.IN: "received"}
 _WHOLE: Final = "its CPU cores, interface, buffers and windows"
 _BUT_TCP: Final = "its CPU cores, interface and buffers"  # NDT7 reports TCP_INFO
@@ -44,14 +37,14 @@ def unseen_text(end: End | None, dialect: Dialect = Dialect.IPERF3) -> str:
     if end is None:
         return ""
     unknown = _BUT_TCP if dialect is Dialect.NDT7 else _WHOLE
-    return f"the {end.label} host is {_NOT_SEEN_BY.get(dialect, NOT_SEEN)}: {unknown} are unknown"
+    return f"the {end.label} host is {not_seen(dialect)}: {unknown} are unknown"
 
 
 def source_texts(summary: "Summary") -> list[str]:
     """Return the source of a summary's figures for each direction; none if both ends are linkgauge's."""
     if summary.unseen_end is None:
         return []
-    if summary.dialect in _NOT_SEEN_BY:
+    if summary.dialect.is_measured_here:
         return [
             f"{numbers.arrow(direction)} {_OBSERVED_COUNTS[direction]}, by the local kernel's count"
             for direction, _, _ in _counters(summary)
