@@ -13,6 +13,7 @@ from ...engine.model.directions import Direction, End
 from ...engine.model.events import ObservedSocket
 from ...engine.model.host_info import NicInfo, TcpSysctls
 from ...engine.model.plan import Dialect, Mode, ResponsivenessTest
+from ...engine.model.texts.unseen_host import not_seen
 from ...engine.model.workload import Workload
 from ...engine.results.rate_and_loss import percent_of
 from ...engine.results.responsiveness.result import Responsiveness
@@ -431,19 +432,6 @@ def link_evidence(preset: Preset, variant: Variant) -> LinkEvidence:
 def end_name(end: End) -> str:
     """Return the name of an end for a sentence: `the local end`."""
     return f"the {end.label} end"
-
-
-_THROUGH: Final = {
-    Dialect.BROWSER: "a browser",
-    Dialect.NETWORKQUALITY: "networkQuality",
-    Dialect.LIBRESPEED: "LibreSpeed",
-    Dialect.NDT7: "NDT7",
-}
-
-
-def not_seen(dialect: Dialect) -> str:
-    """Return what a sentence says of a host whose program speaks a dialect: `not seen through iperf3`."""
-    return "not seen" if dialect is Dialect.OBSERVED else f"not seen through {_THROUGH.get(dialect, 'iperf3')}"
 
 
 def describe_unseen(evidence: Evidence, end: End) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from ...engine.model.directions import Direction, End
 from ...engine.model.host_info import HostInfo
 from ...engine.model.plan import Dialect
-from ...presets.diagnosis.evidence import not_seen
+from ...engine.model.texts.unseen_host import not_seen
 from . import numbers
 
 if TYPE_CHECKING:
