@@ -61,8 +61,14 @@ class Bodies:
         self._long = deque(body for body in self._long if body.stream != stream)
 
     def send_short(self) -> list[int]:
-        """Send of each short body what its client takes; return the streams whose body is whole now."""
-        ended = [body.stream for body in self._short if self._send(body, MAX_FRAME_BYTES) and not body.left]
+        """Send of each short body all that its client takes; return the streams whose body is whole now.
+
+        Nothing may be left that the client would take: it may say nothing more, and wait.
+        """
+        for body in self._short:
+            while body.left and self._send(body, MAX_FRAME_BYTES):
+                pass
+        ended = [body.stream for body in self._short if not body.left]
         if ended:
             self._short = deque(body for body in self._short if body.left)
         return ended

@@ -150,8 +150,8 @@ class NqConnection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no answer is awaited."""
-        return not self._active
+        """Whether the client awaits no answer, not even the rest of one."""
+        return not self._active and not self._is_paused
 
     def data_received(self, data: bytes) -> None:
         """Act on what the client sends."""
@@ -163,11 +163,10 @@ class NqConnection(asyncio.Protocol):
             for event in self._protocol.receive_data(data):
                 with contextlib.suppress(NoSuchStreamError, StreamIDTooLowError):  # it was withdrawn meanwhile
                     self._handle(event, now_ns)
-            self._send_short()
         except (RemoteProtocolError, H2Error) as error:
             self._fail(str(error) or type(error).__name__)
             return
-        self._flush()
+        self._send_short()
         self._pump_if_possible()
 
     def eof_received(self) -> bool | None:
@@ -185,6 +184,7 @@ class NqConnection(asyncio.Protocol):
         self._is_paused = False
         if not self._is_closing:
             self._transport.resume_reading()
+            self._send_short()
             self._pump_if_possible()
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -229,7 +229,7 @@ class NqConnection(asyncio.Protocol):
         if self._is_closing:
             return
         still_ns = now_ns - self._moved_ns
-        if not self._active and still_ns > _IDLE_NS:
+        if self.is_idle and still_ns > _IDLE_NS:
             self.close()
         elif still_ns > STALL_NS:
             if self.load is not None:
@@ -299,11 +299,10 @@ class NqConnection(asyncio.Protocol):
             return
         try:
             self._answer(stream, answer)
-            self._send_short()
         except H2Error as error:
             self._fail(str(error))
         else:
-            self._flush()
+            self._send_short()
 
     def _answer(self, stream: int, answer: Answer) -> None:
         self._protocol.send_headers(stream, answer.header_list(), end_stream=not answer.body)
@@ -315,10 +314,15 @@ class NqConnection(asyncio.Protocol):
             self._closes_after = True
 
     def _send_short(self) -> None:
-        """Send the short bodies, as far as the client takes them."""
-        if not self._is_paused:
-            for stream in self._bodies.send_short():
-                self._finish(stream)
+        """Send the short bodies, as far as the client takes them, and what else the protocol has to say."""
+        try:
+            ended = [] if self._is_paused else self._bodies.send_short()
+        except H2Error as error:
+            self._fail(str(error))
+            return
+        for stream in ended:
+            self._finish(stream)
+        self._flush()
 
     def _pump_if_possible(self) -> None:
         """Send the long bodies, unless client, kernel or the test's beginning must be waited for."""

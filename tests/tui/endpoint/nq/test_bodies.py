@@ -89,6 +89,15 @@ def test_a_short_body_goes_as_the_window_allows_and_is_whole() -> None:
     assert b"".join(received[1:]) == page
 
 
+def test_a_short_body_of_several_frames_goes_at_once_if_the_window_allows() -> None:
+    """The client may say nothing more: what is left would wait for ever."""
+    pair = Pair(2)
+    pair.bodies.add_short(1, bytes(40_000))
+    pair.bodies.add_short(3, b"x")
+    assert pair.bodies.send_short() == [1, 3]
+    assert pair.data() == [(1, 16_384), (1, 16_384), (1, 7_232), (3, 1)]
+
+
 def test_a_body_that_was_withdrawn_is_dropped() -> None:
     """The others go on."""
     pair = Pair(2)

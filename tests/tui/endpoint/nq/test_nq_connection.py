@@ -28,7 +28,7 @@ from hyperframe.frame import (
 from linkgauge.engine.control.tls import Certificate
 from linkgauge.engine.far.status import LogEntry
 from linkgauge.engine.model.plan import SECOND_NS
-from linkgauge.tui.endpoint.nq import frame_guard, nq_connection, quality_client
+from linkgauge.tui.endpoint.nq import frame_guard, nq_connection, nq_service, quality_client
 from linkgauge.tui.http import visitors
 
 from ..browser.scripted_page import serving
@@ -245,6 +245,47 @@ async def test_a_client_that_does_not_read_is_cut_off_and_takes_little_memory(
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         await _until(lambda: len(endpoint.admission.admitted_clients) == 1)
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1_024
+
+
+async def test_a_client_that_only_waits_gets_the_whole_page(certificate: Certificate) -> None:
+    """The page is longer than a frame; a browser sends nothing more until it has all of it."""
+    async with serving(certificate=certificate) as (base, _endpoint), connected(base) as client:
+        await client.configure()
+        client.acknowledges = False
+        status, page = await client.get("/")
+        assert (status, len(page)) == (200, int(client.headers[max(client.headers)]["content-length"]))
+
+
+async def test_an_answer_that_waits_for_the_kernel_goes_out_once_it_takes_more(
+    certificate: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without another request: the answer was ready while a client that reads slowly had filled the buffers."""
+    connections: list[nq_connection.NqConnection] = []
+    is_paused = asyncio.Event()
+    enter = quality_client.QualityClient.enter
+
+    async def enter_late(client: quality_client.QualityClient) -> None:
+        await is_paused.wait()
+        await enter(client)
+
+    class Seen(nq_connection.NqConnection):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            connections.append(self)
+
+    monkeypatch.setattr(nq_service, "NqConnection", Seen)
+    async with serving(certificate=certificate) as (base, _endpoint), connected(base) as client:
+        await client.configure()
+        monkeypatch.setattr(quality_client.QualityClient, "enter", enter_late)
+        stream = client.request("/.well-known/nq")
+        await _until(lambda: not connections[0].is_idle)
+        connections[0].pause_writing()
+        is_paused.set()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await client.finish(stream)
+        connections[0].resume_writing()
+        assert (await client.finish(stream))[0] == 200
 
 
 async def test_connections_that_show_no_link_make_room_and_have_a_deadline(
