@@ -2,13 +2,16 @@
 
 They have no privilege: if there are too many, the network that has the most of them loses its oldest one. A client
 proves itself within a few round trips, so a crowd of silent connections keeps it out only if it renews all places
-in less time. Nothing here waits for the other end of a connection.
+in less time. That holds for a crowd of many networks, too: a network whose connections have all just come loses
+none while another one has had its time. Otherwise a crowd elsewhere would leave a client's network a single place,
+and one stranger of that network would take it. Nothing here waits for the other end of a connection.
 """
 
 import asyncio
 import contextlib
 import logging
 import socket
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -21,6 +24,7 @@ from .clients.admission import Admission
 
 _BUSY: Final = "it is busy with unproved connections from your network; try again"
 _DRAINED_BYTES: Final = 65_536
+_TIME_TO_PROVE_S: Final = 0.5  # two round trips of 200 ms, as TLS and the key take, and time to compute
 _log = logging.getLogger(__name__)
 
 EncodeRefusal = Callable[[RequestDeclined], bytes]
@@ -41,6 +45,7 @@ class UnprovedConnection:
         self.network = client_network(client)
         self.encode_refusal = encode_refusal
         self.serial = serial
+        self.accepted_s = time.monotonic()
         self.last_words = b""
         self.task: asyncio.Task[None] | None = None
         self.is_served = False  # whether its task owns the socket
@@ -131,12 +136,19 @@ class UnprovedConnections:
         """Abort and return the oldest connection of the network that has the most; None without any.
 
         Data connections that runs of its clients await do not count: they come at once, and as many as a run has.
+        A network whose oldest connection has not had time to prove itself comes after all others.
         """
-        awaited = self.admission.awaited_connections()
-        unawaited = {network: len(own) - awaited[network] for network, own in self._networks.items()}
-        if not unawaited:
+        if not self._networks:
             return None
-        oldest = next(iter(self._networks[max(unawaited, key=unawaited.__getitem__)]))
+        awaited = self.admission.awaited_connections()
+        late_s = time.monotonic() - _TIME_TO_PROVE_S
+
+        def urgency(network: str) -> tuple[bool, int]:
+            own = self._networks[network]
+            unawaited = len(own) - awaited[network]
+            return unawaited > 0 and next(iter(own)).accepted_s <= late_s, unawaited
+
+        oldest = next(iter(self._networks[max(self._networks, key=urgency)]))
         _log.debug("a connection of %s makes room; %d are unproved", oldest.client, self._count)
         self.discard(oldest)
         oldest.abort(LimitReached(_BUSY, "pending", self.admission.limits.pending))

@@ -156,8 +156,13 @@ class DelayedPath:
 
 
 @asynccontextmanager
-async def flood(address: tuple[str, int], source: str, rate_s: int, opening: bytes = b"") -> AsyncIterator[None]:
-    """Have a stranger open connections, that many a second, all of which stay open at its end."""
+async def flood(
+    address: tuple[str, int], source: str, rate_s: int, opening: bytes = b"", networks: int = 1
+) -> AsyncIterator[None]:
+    """Have a stranger open connections, that many a second, all of which stay open at its end.
+
+    They come in turn from `source` and the addresses that follow it in the third byte.
+    """
 
     async def connect() -> None:
         loop, began_s = asyncio.get_running_loop(), asyncio.get_running_loop().time()
@@ -165,7 +170,9 @@ async def flood(address: tuple[str, int], source: str, rate_s: int, opening: byt
             while len(strangers) < (loop.time() - began_s) * rate_s:
                 strangers.append(sock := socket.socket())
                 sock.setblocking(False)
-                sock.bind((source, 0))
+                first, second, third, fourth = source.split(".")
+                third = str(int(third) + len(strangers) % networks)
+                sock.bind((".".join((first, second, third, fourth)), 0))
                 sock.connect_ex(address)  # over loopback the kernel alone accepts
                 sock.send(opening)
             await asyncio.sleep(1 / rate_s)
@@ -206,6 +213,39 @@ async def test_a_stranger_beside_a_client_keeps_no_new_client_out(source: str, o
             async with open_run(plan, path) as run:
                 events = [event async for event in run]
             assert events[-1].end.reason is Reason.COMPLETED
+
+
+@pytest.mark.parametrize("opening", [b"", GREETING], ids=["silent", "greeting"])
+async def test_strangers_of_many_networks_and_of_its_own_keep_no_new_client_out(opening: bytes) -> None:
+    """They leave its own network few places, which a slow stranger there would renew before it has proved itself.
+
+    As many connections for each place as with 672 a second and the default limit, from 200 ms away.
+    """
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        serving(None, 64) as (endpoint, peer),
+        DelayedPath(peer, "127.0.0.2", 0.1) as path,
+        flood(endpoint.address, "127.0.3.1", 60, opening, networks=200),
+        flood(endpoint.address, "127.0.0.2", 24, opening),
+    ):
+        await until(lambda: endpoint.get_status().totals.rejections.get("pending", 0) > 64)
+        for _ in range(3):
+            assert (await query_host_info(path)).hostname
+
+
+def test_a_network_whose_connections_have_just_come_makes_room_last() -> None:
+    """With a crowd of others, its share would be a single place. If all have just come, the largest makes room."""
+    places = UnprovedConnections(Admission(), lambda _why: b"")
+    with socket.socket() as sock:
+        new, newer, old, older = (
+            UnprovedConnection(sock, address, places.encode_refusal)
+            for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.3")
+        )
+        for each, age_s in ((new, 0.0), (newer, 0.0), (old, 60.0), (older, 60.0)):
+            each.accepted_s -= age_s
+            places.add_connection(each)
+        assert {places.make_room(), places.make_room()} == {old, older}
+        assert [places.make_room(), places.make_room(), places.make_room()] == [new, newer, None]
 
 
 def test_without_a_descriptor_the_service_with_the_most_connections_makes_room() -> None:
