@@ -172,7 +172,7 @@ async def flood(
                 sock.setblocking(False)
                 first, second, third, fourth = source.split(".")
                 third = str(int(third) + len(strangers) % networks)
-                sock.bind((".".join((first, second, third, fourth)), 0))
+                sock.bind((f"{first}.{second}.{third}.{fourth}", 0))
                 sock.connect_ex(address)  # over loopback the kernel alone accepts
                 sock.send(opening)
             await asyncio.sleep(1 / rate_s)
