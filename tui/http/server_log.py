@@ -7,6 +7,8 @@ from typing import Any, Final
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
+from ...engine.model.ip_address import unmap_ip_address
+
 # What a client sends, or that it has gone. Everything else is a mistake of ours.
 _OF_CLIENTS: Final = (HttpProcessingError, web.RequestPayloadError, ConnectionError)
 
@@ -16,7 +18,7 @@ class ServerLog(logging.LoggerAdapter[logging.Logger]):
 
     Args:
         logger: Takes everything, as DEBUG.
-        on_malformed: Is told the address of a client whose request could not be read.
+        on_malformed: Is told the address of a client whose request could not be read, as the host's log has it.
         on_failure: Is told, in a few words, of a request that failed by a mistake of this program.
     """
 
@@ -35,4 +37,4 @@ class ServerLog(logging.LoggerAdapter[logging.Logger]):
         if not isinstance(error, _OF_CLIENTS):
             self._on_failure(f"a request failed: {type(error).__name__}")
         elif isinstance(error, HttpProcessingError):
-            self._on_malformed(str(args[0]) if args else "")
+            self._on_malformed(unmap_ip_address(str(args[0])) if args else "")
