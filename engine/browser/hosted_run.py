@@ -57,8 +57,8 @@ class HostedRun(BaseFarRun):
 
     @property
     def awaited_connections(self) -> int:
-        """The number of connections that the client is about to open."""
-        return self.run.awaited_connections
+        """None: its client's connections come to the HTTP port, which has places of its own."""
+        return 0
 
     def get_status(self) -> RunStatus:
         """Return the progress of the run, with the payload as this end received and sent it."""

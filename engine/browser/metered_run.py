@@ -20,11 +20,6 @@ class MeteredRun(UnseenFarEndRun):
         self.begun, self.over = asyncio.Event(), asyncio.Event()
 
     @property
-    def awaited_connections(self) -> int:
-        """The number of connections that the client is about to open."""
-        return 0
-
-    @property
     def is_ending(self) -> bool:
         """Whether its end is certain."""
         return self._ending.done()

@@ -61,11 +61,6 @@ class PageSessions(SessionSet):
         # At random: a page that was asleep may still open connections of a test that is over.
         self._generation = secrets.randbelow(_FIRST_GENERATIONS)
 
-    @property
-    def awaited(self) -> int:
-        """The number of connections that the page is about to open."""
-        return len(self._awaited)
-
     async def open_all(self, ask: AskForSessions) -> None:
         """Have the page open all connections, and wait until workers have them; raise PeerUnreachable otherwise."""
         self._waiting = set(self._plan_missing())
@@ -144,11 +139,6 @@ class PageRun(MeteredRun):
         self._sessions = self.sessions
         self.probe = PageProbe(self.pool.counters)
         self._was_hidden = False
-
-    @property
-    def awaited_connections(self) -> int:
-        """The number of connections that the page is about to open."""
-        return self.sessions.awaited
 
     def change_settings(self, settings: Settings) -> None:
         """Change direction and sessions during the run; the page chooses its window itself."""

@@ -93,17 +93,18 @@ class UnprovedConnection:
 class UnprovedConnections:
     """The unproved connections of a service, by the network that counts as one client; the oldest of each first."""
 
-    def __init__(self, admission: Admission, encode_refusal: EncodeRefusal) -> None:
+    def __init__(self, admission: Admission, encode_refusal: EncodeRefusal, *, is_iperf3: bool = False) -> None:
         """Make places for `admission`. `encode_refusal` is for connections that have not been read from."""
+        self._is_iperf3 = is_iperf3
         self.admission = admission
         self.encode_refusal = encode_refusal
         self._services: list[UnprovedConnections] = [self]  # whose connections are descriptors of the same process
         self._networks: dict[str, dict[UnprovedConnection, None]] = {}
         self._count = 0
 
-    def beside(self, encode_refusal: EncodeRefusal) -> "UnprovedConnections":
-        """Return places for another service: its connections take none of these."""
-        other = UnprovedConnections(self.admission, encode_refusal)
+    def for_iperf3(self, encode_refusal: EncodeRefusal) -> "UnprovedConnections":
+        """Return places for the iperf3 service: its connections take none of these."""
+        other = UnprovedConnections(self.admission, encode_refusal, is_iperf3=True)
         self._services.append(other)
         other._services = self._services
         return other
@@ -135,24 +136,35 @@ class UnprovedConnections:
     def make_room(self) -> UnprovedConnection | None:
         """Abort and return the oldest connection of the network that has the most; None without any.
 
-        Data connections that runs of its clients await do not count: they come at once, and as many as a run has.
-        A network whose oldest connection has not had time to prove itself comes after all others.
+        Those that are awaited do not count. A network whose oldest connection has not had time to prove itself
+        comes after all others.
         """
         if not self._networks:
             return None
-        awaited = self.admission.awaited_connections()
+        unawaited = self._count_unawaited()
         late_s = time.monotonic() - _TIME_TO_PROVE_S
 
         def urgency(network: str) -> tuple[bool, int]:
-            own = self._networks[network]
-            unawaited = len(own) - awaited[network]
-            return unawaited > 0 and next(iter(own)).accepted_s <= late_s, unawaited
+            is_late = next(iter(self._networks[network])).accepted_s <= late_s
+            return is_late and unawaited[network] > 0, unawaited[network]
 
         oldest = next(iter(self._networks[max(self._networks, key=urgency)]))
         _log.debug("a connection of %s makes room; %d are unproved", oldest.client, self._count)
         self.discard(oldest)
         oldest.abort(LimitReached(_BUSY, "pending", self.admission.limits.pending))
         return oldest
+
+    def _count_unawaited(self) -> dict[str, int]:
+        """Return the connections of each network without the data connections that runs of its clients await.
+
+        These come at once, and as many as a run has. But at most half of the places are for them: a client may
+        never open those that its runs await, and strangers at its address would have all places.
+        """
+        awaited = self.admission.awaited_connections(is_iperf3=self._is_iperf3)
+        exempt = {network: min(len(own), awaited[network]) for network, own in self._networks.items()}
+        places = max(1, self.admission.limits.pending // 2)
+        total = max(places, sum(exempt.values()))
+        return {network: len(own) - exempt[network] * places // total for network, own in self._networks.items()}
 
     def abort_waiting(self, why: RequestDeclined) -> None:
         """Abort the connections that no task serves."""

@@ -82,11 +82,14 @@ class Admission:
         """Raise AddressRefused if the lists of denied and allowed networks exclude an address."""
         self.limits.check_address(address)
 
-    def awaited_connections(self) -> Counter[str]:
-        """Return the number of data connections that the runs of each network (`client_network`) await."""
+    def awaited_connections(self, *, is_iperf3: bool = False) -> Counter[str]:
+        """Return the number of data connections that the runs of each network (`client_network`) await.
+
+        They come to one port: that of iperf3, or the endpoint's own.
+        """
         awaited = Counter[str]()
         for client in self._clients.values():
-            if client.run is not None:
+            if client.run is not None and client.is_iperf3 == is_iperf3:
                 awaited[client.network] += client.run.awaited_connections
         return awaited
 

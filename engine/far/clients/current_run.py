@@ -29,7 +29,7 @@ class CurrentRun(ABC):
     @property
     @abstractmethod
     def awaited_connections(self) -> int:
-        """The number of data connections that its near end is about to open."""
+        """The number of data connections that its client is about to open to the port that it has connected to."""
 
     @property
     def has_started(self) -> bool:

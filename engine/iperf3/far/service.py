@@ -71,7 +71,7 @@ class Iperf3Service:
         if options.users is not None:
             options.users.not_before_s = int(datetime.now(UTC).timestamp())
         self._admission, self._log = endpoint.admission, endpoint.log
-        self._unproved = endpoint.unproved.beside(_encode_busy)
+        self._unproved = endpoint.unproved.for_iperf3(_encode_busy)
         self._mode_chooser = endpoint.mode_chooser
         self._acceptor = Acceptor(
             options.listener,

@@ -26,10 +26,10 @@ from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import SECOND_NS, Plan, Settings
 from linkgauge.engine.model.run_end import Reason
 from linkgauge.engine.model.shared_key import Access, SharedKey
-from linkgauge.engine.near.connect import query_host_info
+from linkgauge.engine.near.connect import connect, query_host_info
 from linkgauge.engine.near.run import open_run
 from linkgauge.engine.protocol.framing import encode_frame
-from linkgauge.engine.protocol.messages import Hello
+from linkgauge.engine.protocol.messages import Hello, Open, Ready
 from linkgauge.engine.protocol.preamble import CONTROL_KIND, encode_preamble
 
 from ..certificates import CertificateFiles
@@ -233,6 +233,24 @@ async def test_strangers_of_many_networks_and_of_its_own_keep_no_new_client_out(
             assert (await query_host_info(path)).hostname
 
 
+async def test_a_client_that_opens_no_data_connections_gives_strangers_at_its_address_no_places() -> None:
+    """They are awaited for some seconds, and the strangers hold all places meanwhile. Another address is served."""
+    plan = Plan(Settings(Direction.DUPLEX, 32), duration_ns=SECOND_NS)
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        serving(None, 32) as (endpoint, peer),
+        DelayedPath(peer, "127.0.0.2", 0) as beside,
+        DelayedPath(peer, "127.0.0.3") as path,
+        connect(beside) as (control, _ends),
+    ):
+        control.send(Open(plan))
+        assert isinstance(await control.receive(), Ready)
+        async with flood(endpoint.address, "127.0.0.2", 62):
+            await until(lambda: endpoint.get_status().totals.rejections.get("pending", 0) > 4)
+            assert (await query_host_info(path)).hostname
+        assert endpoint.admission.awaited_connections() == {"127.0.0.2": 64}
+
+
 def test_a_network_whose_connections_have_just_come_makes_room_last() -> None:
     """With a crowd of others, its share would be a single place. If all have just come, the largest makes room."""
     places = UnprovedConnections(Admission(), lambda _why: b"")
@@ -251,7 +269,7 @@ def test_a_network_whose_connections_have_just_come_makes_room_last() -> None:
 def test_without_a_descriptor_the_service_with_the_most_connections_makes_room() -> None:
     """All of them are descriptors of one process, though each service has places of its own."""
     own = UnprovedConnections(Admission(), lambda _why: b"")
-    beside = own.beside(own.encode_refusal)
+    beside = own.for_iperf3(own.encode_refusal)
     assert own.release_descriptor() is None
     with socket.socket() as sock:
         one, *others = (UnprovedConnection(sock, f"192.0.2.{number}", own.encode_refusal) for number in range(3))
