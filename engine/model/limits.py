@@ -14,7 +14,15 @@ from typing import Any, Final, Literal, Self, cast
 
 from .errors import AddressRefused, InvalidLimitError, make_printable
 from .ip_address import parse_ip_address
-from .plan import MAX_BLOCK_BYTES, MAX_REQUEST_BYTES, MAX_SESSIONS, MAX_WORKERS, MIB
+from .plan import (
+    MAX_BLOCK_BYTES,
+    MAX_REQUEST_BYTES,
+    MAX_SESSIONS,
+    MAX_WORKERS,
+    MIB,
+    MIN_INTERVAL_NS,
+    SECOND_NS,
+)
 from .serialization import read_toml
 
 Network = IPv4Network | IPv6Network
@@ -27,6 +35,7 @@ _SIZE: Final = re.compile(r"(\d{1,9})\s*([kmgt])(?:i?b)?", re.ASCII | re.IGNOREC
 _BYTES: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _WORKERS: Final = min(MAX_WORKERS, max(4, os.cpu_count() or 1))  # bulk payload has four even on one core
 _MAX_BYTES: Final = 1 << 44
+_MOST_SAMPLES_S: Final = 2 * MAX_SESSIONS * SECOND_NS // MIN_INTERVAL_NS  # of one run
 _BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -88,6 +97,9 @@ class Limits:
     )
     samples_s: int = _limit(
         10_000, "per second", 100, 10**6, "samples of all runs, one for each session and interval"
+    )
+    client_samples_s: int = _limit(
+        _MOST_SAMPLES_S, "per second", 100, 10**6, "of this, for the runs of one address"
     )
     duration_s: int = _limit(14_400, "s", 1, 86_400, "longest run; a run without an end stops then")
     rate_bit_s: int = _limit(

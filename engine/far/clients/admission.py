@@ -167,18 +167,26 @@ class Admission:
         windows = merge_windows(client.windows, windows)
         memory_bytes = estimate_memory(plan, windows, limits.workers)
         others = [other for other in self._clients.values() if other is not client]
-        own = memory_bytes + sum(other.memory_bytes for other in others if client.has_share_with(other))
-        if own > limits.client_memory_bytes:
+        same = [other for other in others if client.has_share_with(other)]
+        if memory_bytes + sum(other.memory_bytes for other in same) > limits.client_memory_bytes:
             text = f"the test needs up to {memory_bytes // MIB} MiB of memory; give fewer sessions or smaller sizes"
             raise LimitReached(text, "client_memory_bytes", limits.client_memory_bytes)
         if memory_bytes + sum(other.memory_bytes for other in others) > limits.memory_bytes:
             text = f"the test needs up to {memory_bytes // MIB} MiB of memory; others use the rest, try again later"
             raise LimitReached(text, "memory_bytes", limits.memory_bytes)
         samples_s = -(-count_connections(plan, windows) * SECOND_NS // plan.interval_ns)
-        if samples_s + sum(other.samples_s for other in others) > limits.samples_s:
-            text = f"the test takes {samples_s} samples a second; give a longer --interval or fewer sessions"
-            raise LimitReached(text, "samples_s", limits.samples_s)
+        for limit, sharers in (("client_samples_s", same), ("samples_s", others)):
+            self._check_samples(limit, samples_s, sum(other.samples_s for other in sharers))
         client.windows, client.memory_bytes, client.samples_s = windows, memory_bytes, samples_s
+
+    def _check_samples(self, limit: str, own_s: int, others_s: int) -> None:
+        most_s: int = getattr(self.limits, limit)
+        if own_s + others_s <= most_s:
+            return
+        remedy = "give a longer --interval or fewer sessions"
+        if own_s <= most_s:
+            remedy = f"other tests take {others_s}, try again later, or {remedy}"
+        raise LimitReached(f"the test takes {own_s} samples a second; {remedy}", limit, most_s)
 
     def check_settings(self, settings: Settings) -> None:
         """Raise LimitReached if settings have more sessions than a run may have."""

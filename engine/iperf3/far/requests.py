@@ -20,6 +20,7 @@ KNOWS_TIME_EXPIRED: Final = (3, 21)
 _NUMBERS: Final = {
     "sessions": ErrorNumber.STREAMS,
     "samples_s": ErrorNumber.STREAMS,
+    "client_samples_s": ErrorNumber.STREAMS,
     "block_bytes": ErrorNumber.BLOCK_SIZE,
     "duration_s": ErrorNumber.MAX_DURATION,
     "udp_duration_s": ErrorNumber.MAX_DURATION,

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from linkgauge.engine.far.clients.admission import Admission
 from linkgauge.engine.far.endpoint import Endpoint
 from linkgauge.engine.far.listener import listen
 from linkgauge.engine.far.memory_estimate import count_connections, estimate_memory, windows_of
 from linkgauge.engine.model.directions import Direction
-from linkgauge.engine.model.errors import PeerRefused
+from linkgauge.engine.model.errors import LimitReached, PeerRefused
 from linkgauge.engine.model.limits import Limits
 from linkgauge.engine.model.peer import Peer
 from linkgauge.engine.model.plan import (
@@ -152,6 +153,24 @@ async def test_the_memory_of_a_run_is_free_again_for_the_next_one() -> None:
         await until(lambda: not endpoint.admission.admitted_clients)
         async with open_run(replace(plan, duration_ns=SECOND_NS // 2), peer) as run:
             assert [event async for event in run]
+
+
+def test_the_samples_of_one_address_leave_some_for_others_and_the_refusal_says_whose_they_are() -> None:
+    """One address held all of them for hours by tests of many sessions, and a test of one session was refused."""
+    large = Plan(Settings(Direction.DUPLEX, 128), duration_ns=None)
+    small = Plan(Settings(), duration_ns=None)
+    admission = Admission(SPACIOUS)
+    with contextlib.ExitStack() as stack:
+        *tests, last = (stack.enter_context(admission.admit("192.0.2.1")) for _ in range(6))
+        for client in tests:
+            admission.reserve(client, large, windows_of(large.settings))
+        with pytest.raises(
+            LimitReached, match=r"takes 4 .*; other tests take 5120, try again later.*client_samples_s is 5120"
+        ):
+            admission.reserve(last, small, windows_of(small.settings))
+        other = stack.enter_context(admission.admit("192.0.2.2"))
+        admission.reserve(other, small, windows_of(small.settings))
+        assert other.samples_s == 4
 
 
 @pytest.mark.parametrize(
