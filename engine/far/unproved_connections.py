@@ -2,16 +2,16 @@
 
 They have no privilege: if there are too many, the network that has the most of them loses its oldest one. A client
 proves itself within a few round trips, so a crowd of silent connections keeps it out only if it renews all places
-in less time. That holds for a crowd of many networks, too: a network whose connections have all just come loses
-none while another one has had its time. Otherwise a crowd elsewhere would leave a client's network a single place,
-and one stranger of that network would take it. Nothing here waits for the other end of a connection.
+in less time. If a crowd has more networks than half of the
+places, the oldest connection of all makes room: a client's network would be left a single place otherwise, and one
+stranger of that network would take it. Nothing here waits for the other end of a connection.
 """
 
 import asyncio
 import contextlib
 import logging
 import socket
-import time
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Final
 
@@ -24,7 +24,6 @@ from .clients.admission import Admission
 
 _BUSY: Final = "it is busy with unproved connections from your network; try again"
 _DRAINED_BYTES: Final = 65_536
-_TIME_TO_PROVE_S: Final = 0.5  # two round trips of 200 ms, as TLS and the key take, and time to compute
 _log = logging.getLogger(__name__)
 
 EncodeRefusal = Callable[[RequestDeclined], bytes]
@@ -45,7 +44,6 @@ class UnprovedConnection:
         self.network = client_network(client)
         self.encode_refusal = encode_refusal
         self.serial = serial
-        self.accepted_s = time.monotonic()
         self.last_words = b""
         self.task: asyncio.Task[None] | None = None
         self.is_served = False  # whether its task owns the socket
@@ -99,8 +97,8 @@ class UnprovedConnections:
         self.admission = admission
         self.encode_refusal = encode_refusal
         self._services: list[UnprovedConnections] = [self]  # whose connections are descriptors of the same process
+        self._connections: dict[UnprovedConnection, None] = {}
         self._networks: dict[str, dict[UnprovedConnection, None]] = {}
-        self._count = 0
 
     def for_iperf3(self, encode_refusal: EncodeRefusal) -> "UnprovedConnections":
         """Return places for the iperf3 service: its connections take none of these."""
@@ -110,7 +108,7 @@ class UnprovedConnections:
         return other
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._connections)
 
     @property
     def total(self) -> int:
@@ -119,52 +117,53 @@ class UnprovedConnections:
 
     def add_connection(self, connection: UnprovedConnection) -> UnprovedConnection | None:
         """Add a connection; return the one that has made room for it, if it is one too many."""
-        oldest = self.make_room() if self._count >= self.admission.limits.pending else None
+        oldest = self.make_room() if len(self._connections) >= self.admission.limits.pending else None
         self._networks.setdefault(connection.network, {})[connection] = None
-        self._count += 1
+        self._connections[connection] = None
         return oldest
 
     def discard(self, connection: UnprovedConnection) -> None:
         """Remove a connection, if it is there."""
-        own = self._networks.get(connection.network, {})
-        if connection in own:
+        if connection in self._connections:
+            del self._connections[connection]
+            own = self._networks[connection.network]
             del own[connection]
-            self._count -= 1
             if not own:
                 del self._networks[connection.network]
 
     def make_room(self) -> UnprovedConnection | None:
         """Abort and return the oldest connection of the network that has the most; None without any.
 
-        Those that are awaited do not count. A network whose oldest connection has not had time to prove itself
-        comes after all others.
+        With more networks than half of the places it is the oldest of all. Those that are awaited do not count.
         """
-        if not self._networks:
+        if not self._connections:
             return None
-        unawaited = self._count_unawaited()
-        late_s = time.monotonic() - _TIME_TO_PROVE_S
-
-        def urgency(network: str) -> tuple[bool, int]:
-            is_late = next(iter(self._networks[network])).accepted_s <= late_s
-            return is_late and unawaited[network] > 0, unawaited[network]
-
-        oldest = next(iter(self._networks[max(self._networks, key=urgency)]))
-        _log.debug("a connection of %s makes room; %d are unproved", oldest.client, self._count)
+        oldest = self._find_oldest()
+        _log.debug("a connection of %s makes room; %d are unproved", oldest.client, len(self))
         self.discard(oldest)
         oldest.abort(LimitReached(_BUSY, "pending", self.admission.limits.pending))
         return oldest
 
-    def _count_unawaited(self) -> dict[str, int]:
-        """Return the connections of each network without the data connections that runs of its clients await.
+    def _find_oldest(self) -> UnprovedConnection:
+        """Return the connection that makes room."""
+        awaited = self._count_awaited()
+        if len(self._networks) > self.admission.limits.pending // 2:
+            counting = (one for one in self._connections if len(self._networks[one.network]) > awaited[one.network])
+            return next(counting, next(iter(self._connections)))
+        unawaited = {network: len(own) - awaited[network] for network, own in self._networks.items()}
+        return next(iter(self._networks[max(unawaited, key=unawaited.__getitem__)]))
 
-        These come at once, and as many as a run has. But at most half of the places are for them: a client may
-        never open those that its runs await, and strangers at its address would have all places.
+    def _count_awaited(self) -> defaultdict[str, int]:
+        """Return how many connections of each network may be data connections that runs of its clients await.
+
+        These come at once, and as many as a run has. But a quarter of the places is never for them: a client
+        may not open those that its runs await, and strangers at its address would have all places.
         """
         awaited = self.admission.awaited_connections(is_iperf3=self._is_iperf3)
-        exempt = {network: min(len(own), awaited[network]) for network, own in self._networks.items()}
-        places = max(1, self.admission.limits.pending // 2)
-        total = max(places, sum(exempt.values()))
-        return {network: len(own) - exempt[network] * places // total for network, own in self._networks.items()}
+        there = {network: min(count, len(self._networks.get(network, ()))) for network, count in awaited.items()}
+        places = self.admission.limits.pending * 3 // 4
+        total = max(places, sum(there.values()))
+        return defaultdict(int, {network: count * places // total for network, count in there.items()})
 
     def abort_waiting(self, why: RequestDeclined) -> None:
         """Abort the connections that no task serves."""

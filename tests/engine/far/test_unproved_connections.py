@@ -251,19 +251,14 @@ async def test_a_client_that_opens_no_data_connections_gives_strangers_at_its_ad
         assert endpoint.admission.awaited_connections() == {"127.0.0.2": 64}
 
 
-def test_a_network_whose_connections_have_just_come_makes_room_last() -> None:
-    """With a crowd of others, its share would be a single place. If all have just come, the largest makes room."""
-    places = UnprovedConnections(Admission(), lambda _why: b"")
+def test_beyond_half_of_the_places_networks_the_oldest_connection_makes_room_whatever_its_network_has() -> None:
+    """The largest network would be left with one place. Below half of them, the largest makes room."""
+    places = UnprovedConnections(Admission(Limits(pending=16)), lambda _why: b"")
     with socket.socket() as sock:
-        new, newer, old, older = (
-            UnprovedConnection(sock, address, places.encode_refusal)
-            for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.3")
-        )
-        for each, age_s in ((new, 0.0), (newer, 0.0), (old, 60.0), (older, 60.0)):
-            each.accepted_s -= age_s
-            places.add_connection(each)
-        assert {places.make_room(), places.make_room()} == {old, older}
-        assert [places.make_room(), places.make_room(), places.make_room()] == [new, newer, None]
+        crowd = [UnprovedConnection(sock, f"192.0.2.{number}", places.encode_refusal) for number in range(9)]
+        own = [UnprovedConnection(sock, "192.0.2.99", places.encode_refusal) for _ in range(7)]
+        assert [places.add_connection(each) for each in [*crowd, *own]] == [None] * 16
+        assert [places.make_room() for _ in range(4)] == [*crowd[:2], *own[:2]]
 
 
 def test_without_a_descriptor_the_service_with_the_most_connections_makes_room() -> None:
