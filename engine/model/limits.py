@@ -35,6 +35,7 @@ _SIZE: Final = re.compile(r"(\d{1,9})\s*([kmgt])(?:i?b)?", re.ASCII | re.IGNOREC
 _BYTES: Final = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _WORKERS: Final = min(MAX_WORKERS, max(4, os.cpu_count() or 1))  # bulk payload has four even on one core
 _MAX_BYTES: Final = 1 << 44
+_MAPPED_PREFIX_BITS: Final = 96  # ::ffff:0:0/96 (RFC 4291, section 2.5.5.2)
 _MOST_SAMPLES_S: Final = 2 * MAX_SESSIONS * SECOND_NS // MIN_INTERVAL_NS  # of one run
 _BIT_S: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -187,9 +188,9 @@ def limit_rules() -> dict[str, LimitRule]:
 
 
 def parse_network(name: str, text: str) -> Network:
-    """Read a network of either family, or a single address."""
+    """Read a network of either family, or a single address. IPv4 written as IPv6 counts as IPv4."""
     try:
-        return ip_network(text, strict=False)
+        return _network(text)
     except ValueError as error:
         raise InvalidLimitError(
             f"limit {name}={make_printable(text[:60])}: give networks such as 192.0.2.0/24 or 2001:db8::/32"
@@ -204,7 +205,11 @@ def is_in_networks(address: str, networks: tuple[str, ...]) -> bool:
 
 @cache
 def _network(text: str) -> Network:
-    return ip_network(text, strict=False)
+    network = ip_network(text, strict=False)
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is None or network.prefixlen < _MAPPED_PREFIX_BITS:
+        return network
+    return IPv4Network((mapped, network.prefixlen - _MAPPED_PREFIX_BITS))
 
 
 def _read(name: str, value: object) -> int | tuple[str, ...]:
@@ -230,6 +235,8 @@ def _read_networks(name: str, value: object) -> tuple[str, ...]:
     if not isinstance(texts, list | tuple):
         raise InvalidLimitError(f"limit {name}: give networks such as 192.0.2.0/24")
     items = [str(text).strip() for text in cast("list[object]", texts)]
+    if items and not any(items):  # a variable that is not set: no list at all would serve everybody
+        raise InvalidLimitError(f"limit {name} is empty: give networks such as 192.0.2.0/24, or leave it out")
     return tuple(str(parse_network(name, text)) for text in items if text)
 
 

@@ -214,3 +214,21 @@ def test_connections_back_to_a_client_have_a_rate() -> None:
         limit.take(Direction.IN, SECOND_NS // 2)
     with pytest.raises(LimitReached, match=r"give --direction out .*connect_back is 0"):
         ConnectBackLimit(Limits(connect_back=0), Workload.CRR).take(Direction.IN, 0)
+
+
+@pytest.mark.parametrize("network", ["::ffff:192.0.2.0/120", "::ffff:192.0.2.7", "::ffff:0:0/96"])
+def test_a_network_of_ipv4_that_is_written_as_ipv6_excludes_its_addresses(network: str) -> None:
+    """It was accepted, and excluded nobody: addresses are compared as IPv4."""
+    for limits in (Limits(deny=(network,)), Limits().with_changes({"deny": network})):
+        with pytest.raises(AddressRefused):
+            limits.check_address("192.0.2.7")
+        limits.check_address("2001:db8::1")
+
+
+@pytest.mark.parametrize("name", ["allow", "deny"])
+@pytest.mark.parametrize("value", ["", " , ", [""]])
+def test_a_list_of_networks_from_an_empty_variable_is_refused(name: str, value: object) -> None:
+    """As no list it would serve everybody."""
+    with pytest.raises(InvalidLimitError, match=f"limit {name} is empty: give networks"):
+        Limits().with_changes({name: value})
+    assert Limits().with_changes({name: []}) == Limits()
