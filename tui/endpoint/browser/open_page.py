@@ -40,7 +40,15 @@ _HEARTBEAT_S: Final = 20.0  # a phone that has left the Wi-Fi says nothing; a sl
 _SEND_S: Final = 4.0
 _MOST_MESSAGES_S: Final = 200  # ours sends a tenth: each may take this program's time
 _TOKEN_BYTES: Final = 16
+_NO_WEBSOCKET: Final = (
+    "its WebSocket does not open; a proxy on the way has to pass on Upgrade, Connection, Host and Origin"
+)
 _log = logging.getLogger(__name__)
+
+
+def opens_websocket(request: web.Request) -> bool:
+    """Return whether a request opens a WebSocket. Some proxies send `Connection: upgrade` with every request."""
+    return request.headers.get("Upgrade", "").strip().lower() == "websocket"
 
 
 class PageHost(ABC):
@@ -126,6 +134,8 @@ class OpenPage(ABC):
         pages = self._host.pages
         if not await self._has_room():
             return web.Response(status=503, text="linkgauge: too many pages are open here; close one\n")
+        if not opens_websocket(self._request):
+            return web.Response(status=426, text=f"linkgauge: {_NO_WEBSOCKET}\n", headers={"Upgrade": "websocket"})
         pages[self.token] = self
         try:
             await self._socket.prepare(self._request)

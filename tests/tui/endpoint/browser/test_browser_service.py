@@ -302,6 +302,34 @@ async def test_requests_of_other_pages_and_names_are_refused(path: str, headers:
 
 
 @pytest.mark.loop("uvloop")
+async def test_a_proxy_that_asks_for_an_upgrade_with_every_request_gets_the_page() -> None:
+    """As nginx does by its usual lines for WebSockets: only the `Upgrade` header tells which request opens one."""
+    headers = {"Connection": "upgrade"}
+    async with (
+        serving() as (base, _),
+        aiohttp.ClientSession() as client,
+        client.get(base, headers=headers) as answer,
+    ):
+        assert (answer.status, answer.content_type) == (200, "text/html")
+
+
+@pytest.mark.loop("uvloop")
+async def test_a_plain_request_tells_why_a_websocket_does_not_open() -> None:
+    """No browser tells its page why a WebSocket was refused, so that the page asks again without one."""
+    limits = Limits(clients_per_address=1)
+    async with serving(limits=limits) as (base, endpoint), aiohttp.ClientSession() as client:
+        async with client.get(f"{base}ws") as answer:
+            assert answer.status == 426
+            assert "a proxy on the way has to pass on Upgrade" in await answer.text()
+        async with open_page(base), client.get(f"{base}ws") as answer:
+            assert (answer.status, await answer.text()) == (
+                503,
+                "linkgauge: too many pages are open here; close one\n",
+            )
+        assert not endpoint.admission.admitted_clients
+
+
+@pytest.mark.loop("uvloop")
 async def test_a_data_connection_without_its_test_is_refused() -> None:
     """Neither before the test, nor a second one in the same place, nor one of another test."""
     async with serving() as (base, _), open_page(base) as page:
