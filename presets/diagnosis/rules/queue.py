@@ -185,18 +185,23 @@ def _remedy_at_sender(end: EndEvidence, queue: SenderQueue) -> str:
 def _in_path(rise: _Rise) -> Finding:
     evidence, share = rise.evidence, 1.0 - rise.local_share
     builds = evidence.tense("fills", "filled")
-    flow = rise.flow if rise.flow is not Direction.DUPLEX else Direction.OUT
-    sender = evidence.of_end(_sender(flow))
     return Finding(
         "queue-path",
         share,
         _path_confidence(rise),
         f"A queue {_WAYS[rise.flow]}, between the hosts, {builds} under load.",
         "; ".join([_rise_text(rise), *_queue_texts(rise, rise.queue)]),
-        remedies.shape_before_path(sender, _rate_before_path(rise), is_far=sender.end is End.FAR),
+        _remedy_in_path(rise),
         weight=share,
         direction=None if rise.flow is Direction.DUPLEX else rise.flow,
     )
+
+
+def _remedy_in_path(rise: _Rise) -> str:
+    if rise.flow is Direction.DUPLEX:  # with load both ways and round trips alone, it may be either
+        return remedies.find_slow_direction()
+    sender = rise.evidence.of_end(_sender(rise.flow))
+    return remedies.shape_before_path(sender, _rate_before_path(rise), is_far=sender.end is End.FAR)
 
 
 def _path_confidence(rise: _Rise) -> float:

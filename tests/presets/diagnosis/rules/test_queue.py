@@ -219,6 +219,16 @@ def test_a_load_both_ways_alone_tells_the_direction_if_a_reading_does(has_datagr
     assert finding.direction is (OUT if has_datagrams or local else None)
 
 
+def test_a_queue_whose_direction_is_unknown_has_a_remedy_of_neither() -> None:
+    """With load both ways and round trips alone, a command for what one end sends would be a guess."""
+    for out_ms, in_ms in ((80, 0), (0, 80)):
+        link = Link(steady(out_ms, in_ms), phases=(DUPLEX,), has_datagrams=False, local=0.0)
+        [finding] = find(link.events())
+        assert (finding.code, finding.direction) == ("queue-path", None)
+        assert "one direction at a time" in finding.remedy
+        assert not {"eth0", "local", "remote"} & set(finding.remedy.split())
+
+
 def alongside(link: Link, expected_bit_s: int | None) -> list[Event]:
     """Return a run in one direction beside the plan's own load."""
     first, *rest = replace(link, phases=(OUT,)).events()
