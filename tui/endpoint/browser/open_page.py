@@ -189,7 +189,8 @@ class OpenPage(ABC):
             elif line["type"] in {"start", "change"}:
                 await self.send("started", expected=expected_values(line), preset=line.get("preset"))
         if session.outcome is not None:
-            await self.send("result", **result_values(session.outcome), notices=session.notices)
+            values = result_values(session.outcome, session.notices, is_saved=session.is_saved)
+            await self.send("result", **values)
 
     async def describe_ends(self) -> HandshakeResult:
         """Return the descriptions of this host and of the page; raise PeerUnreachable if it has gone."""

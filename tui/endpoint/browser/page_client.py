@@ -52,7 +52,6 @@ class EndpointPages(PageHost):
         self.pages: dict[str, OpenPage] = {}
         self._asks_for_key = asks_for_key
         self._run_log: RunLog | None = None
-        self._has_opened_log = False
 
     @property
     def keys(self) -> Sequence[SharedKey] | None:
@@ -77,10 +76,17 @@ class EndpointPages(PageHost):
         return PageClient(self, request, address, key_name)
 
     def open_run_log(self) -> RunLog | None:
-        """Return the run log, which the first test opens; None if runs cannot be stored: the log says so once."""
-        if not self._has_opened_log:
-            self._has_opened_log = True
-            self._run_log = open_run_log(lambda text: self.log(LogEntry("not_recorded", text)))
+        """Return the run log, which the first test opens; None if its run cannot be stored: the log says why."""
+        if self._run_log is None:
+            loop = asyncio.get_running_loop()
+
+            def report(text: str) -> None:
+                self.log(LogEntry("not_recorded", text))
+
+            def report_later(text: str) -> None:
+                loop.call_soon_threadsafe(report, text)
+
+            self._run_log = open_run_log(report, report_later)
         return self._run_log
 
     async def close(self) -> None:

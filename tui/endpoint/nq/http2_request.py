@@ -10,6 +10,7 @@ _KNOWN: Final = {
     b":method": "method",
     b":path": "path",
     b":authority": "authority",
+    b"host": "authority",  # in its place, of a proxy whose own client speaks HTTP/1.1 (RFC 9113, 8.3.1)
     b"origin": "origin",
     b"user-agent": "user_agent",
 }

@@ -90,6 +90,27 @@ async def test_a_test_is_measured_shown_logged_and_saved(direction: str) -> None
 
 @pytest.mark.every
 @pytest.mark.loop("uvloop")
+async def test_a_run_that_cannot_be_saved_is_not_called_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has its line in the log; once there is room, the next one is saved, without a restart."""
+    entries: list[LogEntry] = []
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file in place of the directory")
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(blocked))
+    async with serving(entries.append) as (base, _), open_page(base) as page:
+        for _ in range(2):
+            await page.start(sessions=1, seconds=3)
+            assert (await page.read_until("result"))["run_id"] is None
+        assert len([entry for entry in entries if "this run is not saved" in entry]) == 2
+        blocked.unlink()
+        await page.start(sessions=1, seconds=3)
+        run_id = (await page.read_until("result"))["run_id"]
+    with open_run_list() as log:
+        assert [run.run_id for run in log.find_runs()] == [run_id]
+
+
+@pytest.mark.loop("uvloop")
 async def test_a_second_test_of_the_same_page_follows_the_first() -> None:
     """As the user presses the button again; one at a time."""
     async with serving() as (base, endpoint), open_page(base) as page:

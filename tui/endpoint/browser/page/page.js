@@ -228,7 +228,7 @@ function showResult(result) {
     return row;
   }));
   $("facts").replaceChildren(...result.facts.flatMap(([name, text]) => [node("dt", name), node("dd", text)]),
-    node("dt", "link"), node("dd", result.preset || "none"), node("dt", "saved"), node("dd", "run " + result.run_id));
+    node("dt", "link"), node("dd", result.preset || "none"), node("dt", "saved"), node("dd", result.run_id ? "run " + result.run_id : "no: linkgauge says why on its own host"));
   $("why").replaceChildren(...result.why.map(finding => {
     const item = document.createElement("li");
     item.append(node("b", (finding.share ? finding.share + ": " : "") + finding.text), node("span", finding.evidence));
