@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import sqlite3
 import ssl
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from linkgauge.engine.control.tls import Certificate  # noqa: E402
 from linkgauge.engine.far.status import LogEntry  # noqa: E402
 from linkgauge.engine.model.limits import Limits  # noqa: E402
 from linkgauge.engine.model.shared_key import SharedKey  # noqa: E402
+from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME  # noqa: E402
 from linkgauge.engine.workers.pool import WorkerPool  # noqa: E402
 from linkgauge.tui.http import visitors  # noqa: E402
 from linkgauge.tui.session.storage import open_run_list  # noqa: E402
@@ -109,6 +111,19 @@ async def test_a_run_that_cannot_be_saved_is_not_called_saved(
         run_id = (await page.read_until("result"))["run_id"]
     with open_run_list() as log:
         assert [run.run_id for run in log.find_runs()] == [run_id]
+
+
+@pytest.mark.loop("uvloop")
+async def test_a_run_log_that_fails_during_a_run_is_told_to_page_and_operator(tmp_path: Path) -> None:
+    """Somebody removes a table of it: no later event finds its place."""
+    entries: list[LogEntry] = []
+    async with serving(entries.append) as (base, _), open_page(base) as page:
+        await page.start(sessions=1, seconds=5)
+        await page.read_until("interval")
+        with contextlib.closing(sqlite3.connect(tmp_path / RUN_LOG_FILE_NAME, timeout=DEADLINE_S)) as other:
+            other.execute("DROP TABLE events")
+        assert (await page.read_until("result"))["run_id"] is None
+        await until(lambda: any("this run is not saved from here on" in entry for entry in entries))
 
 
 @pytest.mark.loop("uvloop")
