@@ -148,10 +148,9 @@ class FlowView:
         load = None if result is None else result.load_of(self.evidence.direction)
         if result is None or load is None or load.rise_ns is None or spread is None:
             return None
-        rise_ns, least_ns = load.rise_ns, _LONG_WAIT_NS
-        if load.handshake is not None and result.idle is not None:
-            rise_ns = load.handshake.p50_ns - result.idle.p50_ns
-            least_ns = min(least_ns, max(_SHORT_WAIT_NS, result.idle.p50_ns))
+        rise_ns, least_ns, handshake_ns = load.rise_ns, _LONG_WAIT_NS, load.handshake_rise_ns(result.idle)
+        if handshake_ns is not None and result.idle is not None:
+            rise_ns, least_ns = handshake_ns, min(least_ns, max(_SHORT_WAIT_NS, result.idle.p50_ns))
         flat = _FLAT_BEHIND_LONG_QUEUE if rise_ns >= _LONG_WAIT_NS else _FLAT
         return rise_ns if rise_ns >= least_ns and spread <= flat + self.spread_of_few_packets else None
 

@@ -74,9 +74,17 @@ class _Rise:
         return None if trips is None else max(0.0, trips.mean_ns - self.idle.mean_ns)
 
     @property
+    def kernel_rise_ns(self) -> float | None:
+        """The same by handshakes if the senders of the sessions are not seen: a kernel measures both."""
+        handshakes_ns = self.load.handshake_rise_ns(self.idle)
+        if self.tcp_rise_ns is not None or handshakes_ns is None:
+            return self.tcp_rise_ns
+        return max(0.0, handshakes_ns)
+
+    @property
     def is_confirmed(self) -> bool:
         """Whether a kernel's clock confirms the rise: no process that waits for a core affects it."""
-        clocks = [rise for rise in (self.one_way_ns, self.tcp_rise_ns) if rise is not None]
+        clocks = [rise for rise in (self.one_way_ns, self.kernel_rise_ns) if rise is not None]
         return not clocks or max(clocks) >= _HALF * self.rise_ns
 
 
@@ -302,7 +310,7 @@ def _has_own_queues(rise: _Rise) -> bool:
 
 def _busy_host(rise: _Rise) -> Finding:
     """Return the finding about answers that come late without any queue."""
-    evidence, tcp_ns = rise.evidence, rise.tcp_rise_ns
+    evidence, tcp_ns = rise.evidence, rise.kernel_rise_ns
     busiest = max((evidence.near, evidence.far), key=hottest_busy)
     reasons = [_rise_text(rise)]
     if tcp_ns is not None:

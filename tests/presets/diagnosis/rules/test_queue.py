@@ -17,9 +17,10 @@ from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.evidence import Evidence
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis
+from linkgauge.presets.diagnosis.rules.queue import find_queues
 
 from ....engine.results.responsiveness_runs import MS, Link, Queue, steady, times, with_datagrams, with_probes
-from ..evidence_cases import check_sentences
+from ..evidence_cases import check_sentences, probed, unseen_sender
 
 OUT, IN, DUPLEX = Direction.OUT, Direction.IN, Direction.DUPLEX
 
@@ -157,6 +158,13 @@ def test_a_busy_host_that_answers_late_is_not_a_queue() -> None:
     assert "a host was busy" in finding.text
     assert "100 % busy" in finding.evidence
     assert "ps -eo" in finding.remedy
+
+
+@pytest.mark.parametrize(("handshake_ms", "code"), [(3.0, "no-queue"), (24.0, "queue-path")])
+def test_handshakes_tell_a_device_that_answers_late_from_a_queue(handshake_ms: float, code: str) -> None:
+    """The device alone sends, and its TCP is not seen: a kernel times the handshakes of new connections."""
+    case = probed(unseen_sender(90.0), 25.0, handshake_ms=handshake_ms)
+    assert [finding.code for finding in find_queues(case)] == [code]
 
 
 def test_a_busy_host_does_not_hide_a_queue() -> None:
