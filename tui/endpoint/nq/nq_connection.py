@@ -132,7 +132,7 @@ class NqConnection(asyncio.Protocol):
         self._guard = FrameGuard(self._service.budget_of(self))
         self._protocol.initiate_connection()
         self._protocol.increment_flow_control_window(_WINDOW_BYTES - _FIRST_WINDOW_BYTES)
-        self._flush()
+        self._send_waiting()
 
     @property
     def transport(self) -> asyncio.Transport | None:
@@ -220,7 +220,7 @@ class NqConnection(asyncio.Protocol):
         self._stop_pump()
         with contextlib.suppress(H2Error):
             self._protocol.close_connection()
-        self._flush()
+        self._send_waiting()
         self._transport.close()
         self._abort_later(_CLOSE_S)
 
@@ -326,7 +326,7 @@ class NqConnection(asyncio.Protocol):
             return
         for stream in ended:
             self._finish(stream)
-        self._flush()
+        self._send_waiting()
 
     def _pump_if_possible(self) -> None:
         """Send the long bodies, unless client, kernel or the test's beginning must be waited for."""
@@ -355,14 +355,14 @@ class NqConnection(asyncio.Protocol):
             return
         self._moved_ns = time.monotonic_ns()
         self._guard.note_sent(sent)
-        self._flush()
+        self._send_waiting()
 
     def _stop_pump(self) -> None:
         if self._is_pumping:
             self._is_pumping = False
             asyncio.get_running_loop().remove_writer(self._pump_fd)
 
-    def _flush(self) -> None:
+    def _send_waiting(self) -> None:
         if self._closes_after and not self._active and not self._is_closing:
             self.close()  # the last answer and the end in one piece: a client sends no request in between
             return
@@ -391,7 +391,7 @@ class NqConnection(asyncio.Protocol):
         self._stop_pump()
         with contextlib.suppress(H2Error):
             self._protocol.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
-        self._flush()
+        self._send_waiting()
         self._transport.pause_reading()
         self._abort_later(_ABORT_S)
 
