@@ -14,7 +14,7 @@ import shutil
 import signal
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException
@@ -27,7 +27,7 @@ from ....engine.host.child_process import foreign_environment
 from ....engine.host.event_loop import call_in_thread
 from ....engine.host.saved_files import read_secret
 from ....engine.model.errors import InvalidKeyError, explain_os_error, make_printable
-from ....watch.events import News
+from ....watch.events import News, Receiver
 from ....watch.watch_plan import WatchPlan
 from .notification_formats import mail, news_document, webhook_request
 
@@ -60,16 +60,20 @@ class _Refusal:
     passes: bool = False
 
 
+NoteTold = Callable[[News, Receiver | None, tuple[Receiver, ...]], object]
+"""Gets news that a receiver has before others, or, with None, that is done, and those that did not take it."""
+
+
 class Notifier:
     """Sends notifications in the background, in the order of the events, and reports those that cannot be sent.
 
     A receiver that cannot be reached does not delay the others, which may still reach the user.
     """
 
-    def __init__(self, report: Callable[[str, str], object], note_told: Callable[[News], object]) -> None:
-        """`report` gets a sentence for each problem and its peer, `note_told` each news that is done."""
+    def __init__(self, report: Callable[[str, str], object], note_told: NoteTold) -> None:
+        """`report` gets a sentence for each problem and its peer."""
         self._report, self._note_told = report, note_told
-        self._turns = tuple(asyncio.Lock() for _ in range(3))  # of program, webhook and mail: each in order
+        self._turns = {receiver: asyncio.Lock() for receiver in Receiver}  # each gets its messages in order
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -77,9 +81,9 @@ class Notifier:
         """How many events may be sent beside those that are being sent."""
         return _MOST_WAITING - len(self._tasks)
 
-    def send(self, plan: WatchPlan, news: News) -> None:
-        """Begin to send the notifications of an event."""
-        task = asyncio.create_task(self._send(plan, news))
+    def send(self, plan: WatchPlan, news: News, has: Collection[Receiver] = ()) -> None:
+        """Begin to send the notifications of an event, but not to the receivers that it `has`."""
+        task = asyncio.create_task(self._send(plan, news, has))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -94,35 +98,48 @@ class Notifier:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _send(self, plan: WatchPlan, news: News) -> None:
+    async def _send(self, plan: WatchPlan, news: News, has: Collection[Receiver]) -> None:
         """Tell each receiver of an event, each in its turn."""
 
         def report(problem: str) -> None:
             self._report(problem, news.peer)
 
-        notify, (of_program, of_webhook, of_mail) = plan.notify, self._turns
-        sendings: list[tuple[asyncio.Lock, Coroutine[Any, Any, str | None]]] = []
-        if notify.command:
-            document = json.dumps(news_document(plan, news), allow_nan=False).encode() + b"\n"
-            sendings.append((of_program, run_command(notify.command, document, report)))
-        if notify.webhook is not None:
-            body, headers = webhook_request(plan, news)
-            sendings.append((of_webhook, post(notify.webhook, body, report, headers, notify.headers_file)))
-        if notify.email:
-            sendings.append((of_mail, run_command(_sendmail(notify.email), mail(plan, news), report, "email")))
-        await asyncio.gather(*(self._in_turn(turn, sending, report) for turn, sending in sendings))
-        self._note_told(news)
+        async def tell(receiver: Receiver, sending: Coroutine[Any, Any, str | None]) -> None:
+            try:
+                async with self._turns[receiver]:
+                    problem = await sending
+            finally:
+                sending.close()  # if its turn never came
+            waiting.discard(receiver)
+            if problem is not None:
+                missed.append(receiver)
+                report(problem)
+            elif waiting:
+                self._note_told(news, receiver, ())
 
-    async def _in_turn(
-        self, turn: asyncio.Lock, sending: Coroutine[Any, Any, str | None], report: Callable[[str], object]
-    ) -> None:
-        try:
-            async with turn:
-                problem = await sending
-        finally:
-            sending.close()  # if its turn never came
-        if problem is not None:
-            report(problem)
+        sendings = _sendings(plan, news, report, has)
+        waiting, missed = set(sendings), list[Receiver]()
+        await asyncio.gather(*(tell(receiver, sending) for receiver, sending in sendings.items()))
+        self._note_told(news, None, tuple(missed))
+
+
+def _sendings(
+    plan: WatchPlan, news: News, report: Callable[[str], object], has: Collection[Receiver]
+) -> dict[Receiver, Coroutine[Any, Any, str | None]]:
+    """Return how each receiver of a plan gets news, without those that it `has`."""
+    notify = plan.notify
+    sendings: dict[Receiver, Coroutine[Any, Any, str | None]] = {}
+    if notify.command and Receiver.EXEC not in has:
+        document = json.dumps(news_document(plan, news), allow_nan=False).encode() + b"\n"
+        sendings[Receiver.EXEC] = run_command(notify.command, document, report)
+    if notify.webhook is not None and Receiver.WEBHOOK not in has:
+        body, headers = webhook_request(plan, news)
+        sendings[Receiver.WEBHOOK] = post(notify.webhook, body, report, headers, notify.headers_file)
+    if notify.email and Receiver.EMAIL not in has:
+        sendings[Receiver.EMAIL] = run_command(
+            _sendmail(notify.email), mail(plan, news), report, Receiver.EMAIL.value
+        )
+    return sendings
 
 
 def _sendmail(addresses: tuple[str, ...]) -> tuple[str, ...]:

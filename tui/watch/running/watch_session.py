@@ -31,6 +31,7 @@ from ....watch.events import (
     ChecksMissed,
     News,
     ProbeEnded,
+    Receiver,
     SkipReason,
     WatchEnded,
     WatchEvent,
@@ -472,7 +473,7 @@ class WatchSession:
         for news in due.known:
             self._note_told(news)
         for news in due.send:
-            self._notifier.send(self.plan, news)
+            self._notifier.send(self.plan, news, self._state.news.who_has(news))
 
     async def _tell_in_time(self) -> None:
         """Tell what quiet hours have held back, and repeat, if no event comes at that moment."""
@@ -483,9 +484,9 @@ class WatchSession:
     async def _emit(self, event: WatchEvent) -> None:
         await self.events.emit(event, self.plan)
 
-    def _note_told(self, news: News) -> None:
+    def _note_told(self, news: News, receiver: Receiver | None = None, missed: tuple[Receiver, ...] = ()) -> None:
         """Write to the journal that a notification was sent or given up: a restart does not send it again."""
-        self._spawn(self._emit(told(news, self._clock())), self._others)
+        self._spawn(self._emit(told(news, self._clock(), receiver, missed)), self._others)
 
     async def _sleep(self, name: str, seconds: float) -> None:
         """Wait for some seconds, or until the user wants the peer tested now."""
@@ -495,6 +496,5 @@ class WatchSession:
                 await wake.wait()
 
     def _wake(self, name: str) -> None:
-        wake = self._wakes.get(name)
-        if wake is not None:
+        if (wake := self._wakes.get(name)) is not None:
             wake.set()

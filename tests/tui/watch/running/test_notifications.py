@@ -16,7 +16,7 @@ from linkgauge.engine.model.peer import LOOPBACK
 from linkgauge.engine.model.plan import Plan
 from linkgauge.tui.watch.running import notifications
 from linkgauge.tui.watch.running.notifications import Notifier, post, run_command
-from linkgauge.watch.events import ChangeFound, Level, Metric
+from linkgauge.watch.events import ChangeFound, Level, Metric, Receiver
 from linkgauge.watch.watch_plan import Notify, WatchedPeer, WatchPlan
 
 from ....json_schemas import validator
@@ -68,12 +68,13 @@ async def test_a_program_and_an_address_get_the_same_change(tmp_path: Path, serv
     notify = Notify(program, f"http://127.0.0.1:{server.server_port}/hook")
     plan = WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),), notify)
     problems: list[str] = []
-    told: list[ChangeFound] = []
-    notifier = Notifier(lambda text, _peer: problems.append(text), told.append)
+    told: list[tuple[object, ...]] = []
+    notifier = Notifier(lambda text, _peer: problems.append(text), lambda *note: told.append(note))
     notifier.send(plan, CHANGE)
     await notifier.close()
     assert problems == []
-    assert told == [CHANGE]
+    assert told[-1] == (CHANGE, None, ())
+    assert [receiver for _, receiver, _ in told[:-1]] in ([Receiver.EXEC], [Receiver.WEBHOOK])
     document = json.loads(target.read_text())
     validator("watch.schema.json").evolve(schema=NOTIFICATION).validate(document)
     assert (document["type"], document["watch"], document["peer"]) == ("level_change", "office", "db-1")
@@ -156,14 +157,14 @@ async def test_a_transport_that_is_closed_already_takes_nothing(monkeypatch: pyt
         raise RuntimeError("the handler is closed")
 
     monkeypatch.setattr(asyncio.StreamWriter, "write", write)
-    told: list[ChangeFound] = []
+    told: list[tuple[object, ...]] = []
     problems: list[str] = []
-    notifier = Notifier(lambda text, _peer: problems.append(text), told.append)
+    notifier = Notifier(lambda text, _peer: problems.append(text), lambda *note: told.append(note))
     plan = WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),), Notify(("/bin/false",)))
     notifier.send(plan, CHANGE)
     await notifier.close()
     assert problems == ["exec: /bin/false ended with status 1"]
-    assert told == [CHANGE]
+    assert told == [(CHANGE, None, (Receiver.EXEC,))]
 
 
 async def test_a_mail_goes_through_the_sendmail_of_the_host(
@@ -177,7 +178,7 @@ async def test_a_mail_goes_through_the_sendmail_of_the_host(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     plan = WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),), Notify(email=("ops@example.net",)))
     problems: list[str] = []
-    notifier = Notifier(lambda text, _peer: problems.append(text), lambda _news: None)
+    notifier = Notifier(lambda text, _peer: problems.append(text), lambda *_note: None)
     notifier.send(plan, CHANGE)
     await notifier.close()
     assert problems == []
@@ -188,7 +189,7 @@ async def test_a_mail_goes_through_the_sendmail_of_the_host(
 
 
 async def test_a_webhook_that_is_away_does_not_delay_the_program(tmp_path: Path) -> None:
-    """The program gets the next change at once. A change is told once both have it."""
+    """The program gets the next change at once, which is noted. A change is told once both have it."""
     target = tmp_path / "peers"
     program = (
         sys.executable,
@@ -200,8 +201,8 @@ async def test_a_webhook_that_is_away_does_not_delay_the_program(tmp_path: Path)
     plan = WatchPlan(
         "office", (WatchedPeer("db-1", LOOPBACK, Plan()),), Notify(program, f"http://127.0.0.1:{port}/hook")
     )
-    told: list[ChangeFound] = []
-    notifier = Notifier(lambda _text, _peer: None, told.append)
+    told: list[tuple[object, ...]] = []
+    notifier = Notifier(lambda _text, _peer: None, lambda *note: told.append(note))
     for number in range(3):
         notifier.send(plan, replace(CHANGE, at_s=CHANGE.at_s + number))
     async with asyncio.timeout(30):
@@ -209,7 +210,7 @@ async def test_a_webhook_that_is_away_does_not_delay_the_program(tmp_path: Path)
             await asyncio.sleep(0.02)
     assert [float(line) for line in target.read_text().split()] == [CHANGE.at_s + number for number in range(3)]
     await notifier.close()
-    assert told == []
+    assert [(note, missed) for _, note, missed in told] == [(Receiver.EXEC, ())] * 3
 
 
 async def test_a_program_that_fails_says_so_in_a_sentence_of_bounded_length() -> None:
@@ -249,7 +250,7 @@ async def test_a_redirect_to_another_scheme_is_not_followed(server: HTTPServer) 
 
 async def test_a_watch_without_receivers_sends_nothing() -> None:
     """It does not even make the JSON."""
-    notifier = Notifier(lambda _text, _peer: None, lambda _change: None)
+    notifier = Notifier(lambda _text, _peer: None, lambda *_note: None)
     notifier.send(WatchPlan("office", (WatchedPeer("db-1", LOOPBACK, Plan()),)), CHANGE)
     await asyncio.wait_for(notifier.close(), 10)
 
