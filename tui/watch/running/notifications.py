@@ -28,7 +28,7 @@ from ....engine.host.event_loop import call_in_thread
 from ....engine.host.saved_files import read_secret
 from ....engine.model.errors import InvalidKeyError, explain_os_error, make_printable
 from ....watch.events import News, Receiver
-from ....watch.watch_plan import WatchPlan
+from ....watch.watch_plan import Notify, WatchPlan
 from .notification_formats import mail, news_document, webhook_request
 
 TIMEOUT_S: Final = 20.0
@@ -37,6 +37,7 @@ _PAUSES_S: Final = (2.0, 10.0, 60.0, 240.0, 600.0, 900.0)
 _END_S: Final = 5.0
 _MOST_OUTPUT: Final = 400
 _READ_BYTES: Final = 4_096
+_SENDMAIL_FOLDERS: Final = ("/usr/sbin", "/usr/lib")
 _MOST_WAITING: Final = 50
 _MOST_HEADER_BYTES: Final = 16_384
 _HEADER: Final = re.compile(r"([A-Za-z0-9-]{1,64}):[ \t]*([\x20-\x7e]{1,4096})", re.ASCII)
@@ -70,8 +71,8 @@ class Notifier:
     A receiver that cannot be reached does not delay the others, which may still reach the user.
     """
 
-    def __init__(self, report: Callable[[str, str], object], note_told: NoteTold) -> None:
-        """`report` gets a sentence for each problem and its peer."""
+    def __init__(self, report: Callable[[str, str | None], object], note_told: NoteTold) -> None:
+        """`report` gets a sentence for each problem and its peer, None for the watch."""
         self._report, self._note_told = report, note_told
         self._turns = {receiver: asyncio.Lock() for receiver in Receiver}  # each gets its messages in order
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,6 +81,18 @@ class Notifier:
     def room(self) -> int:
         """How many events may be sent beside those that are being sent."""
         return _MOST_WAITING - len(self._tasks)
+
+    def check(self, notify: Notify) -> None:
+        """Report receivers that cannot get anything on this host as it is: the first failure would be too late."""
+        if notify.command and shutil.which(notify.command[0]) is None:
+            self._report(f"exec: there is no program {make_printable(notify.command[0])}", None)
+        if notify.headers_file is not None:
+            try:
+                read_headers(Path(notify.headers_file).expanduser())
+            except InvalidKeyError as error:
+                self._report(f"webhook: {error}", None)
+        if notify.email and shutil.which(_sendmail(())[0]) is None:
+            self._report("email: this host has no sendmail; install one, such as msmtp-mta or postfix", None)
 
     def send(self, plan: WatchPlan, news: News, has: Collection[Receiver] = ()) -> None:
         """Begin to send the notifications of an event, but not to the receivers that it `has`."""
@@ -144,7 +157,7 @@ def _sendings(
 
 def _sendmail(addresses: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command that sends a mail to addresses; it is outside the PATH of most users (FHS 4.6)."""
-    path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/lib"))
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_SENDMAIL_FOLDERS))
     return shutil.which("sendmail", path=path) or "sendmail", "-i", "--", *addresses
 
 

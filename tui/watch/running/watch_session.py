@@ -216,6 +216,7 @@ class WatchSession:
             if not self._state.has_peer(peer.name):  # out of the watch for a while
                 self._timed_since[peer.name] = now_s
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in self.plan.peers)))
+        self._notifier.check(self.plan.notify)
         for reason in self._state.unread[:1]:
             more = len(self._state.unread) - 1
             await self._emit(WatchNotice(self._clock(), reason + (f" (and {more} more)" if more else "")))
@@ -451,9 +452,7 @@ class WatchSession:
 
     async def _reload(self, plan: WatchPlan) -> None:
         if plan.name != self.plan.name:
-            await self._emit(
-                WatchNotice(self._clock(), f"the watch keeps its name {self.plan.name} until it is restarted")
-            )
+            self.report(f"the watch keeps its name {self.plan.name} until it is restarted")
             plan = WatchPlan(self.plan.name, plan.peers, plan.notify, plan.budget_bytes)
         self._state.add_peers(plan)
         for peer in plan.peers:
@@ -463,6 +462,7 @@ class WatchSession:
         self.plan = plan
         self._start_peers()  # first: without any peer the watch would end
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in plan.peers)))
+        self._notifier.check(plan.notify)
         for name in list(self._wakes):
             self._wake(name)
 

@@ -248,6 +248,29 @@ async def test_a_redirect_to_another_scheme_is_not_followed(server: HTTPServer) 
     assert "refused it: it answered 30" in problem
 
 
+async def test_a_receiver_that_cannot_get_anything_is_reported_before_the_first_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that is not there, a file of headers that others can read, a host without sendmail."""
+    monkeypatch.setattr(notifications, "_SENDMAIL_FOLDERS", ())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    file, said = tmp_path / "headers", list[tuple[str, str | None]]()
+    file.write_text("A: b")
+    file.chmod(0o644)
+    notifier = Notifier(lambda *each: said.append(each), lambda *_note: None)
+    notifier.check(Notify(("/no/tell",), "http://a/", headers_file=str(file), email=("ops@example.net",)))
+    assert [peer for _, peer in said] == [None] * 3
+    assert "exec: there is no program /no/tell" in said[0][0]
+    assert "chmod 600" in said[1][0]
+    assert "email: this host has no sendmail" in said[2][0]
+    said.clear()
+    file.chmod(0o600)
+    (tmp_path / "sendmail").touch(0o755)
+    notifier.check(Notify(("/bin/sh",), "http://a/", headers_file=str(file), email=("ops@example.net",)))
+    notifier.check(Notify())
+    assert said == []
+
+
 async def test_a_watch_without_receivers_sends_nothing() -> None:
     """It does not even make the JSON."""
     notifier = Notifier(lambda _text, _peer: None, lambda *_note: None)
