@@ -127,10 +127,10 @@ class BrowserService:
         return await page.serve()
 
     async def _open_data(self, request: web.Request) -> web.StreamResponse:
-        return await DataSocket(request, has_tls=self._setup.has_tls).pass_to(self._find_run(request))
+        return await DataSocket(request).pass_to(self._find_run(request))
 
     async def _probe(self, request: web.Request) -> web.StreamResponse:
-        return await DataSocket(request, has_tls=self._setup.has_tls).probe(self._find_run(request))
+        return await DataSocket(request).probe(self._find_run(request))
 
     def _find_run(self, request: web.Request) -> PageRun | None:
         """Return the run of the page that a request names; None without one."""

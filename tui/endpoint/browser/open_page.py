@@ -97,7 +97,8 @@ class OpenPage(ABC):
             compress=False, max_msg_size=page_messages.MAX_MESSAGE_BYTES, heartbeat=_HEARTBEAT_S
         )
         transport = request.transport
-        self.link = PageLink(self.send, None if transport is None else transport.get_extra_info("socket"))
+        sock = None if transport is None else transport.get_extra_info("socket")
+        self.link = PageLink(self.send, sock, request.secure)
 
     @property
     @abstractmethod

@@ -123,7 +123,7 @@ class PageClient(OpenPage):
             presets=[preset_choice(preset) for preset in self._pages.catalog.presets],
             sessions=min(MAX_BROWSER_SESSIONS, limits.sessions),
             seconds=min(page_messages.MAX_SECONDS, limits.duration_s),
-            has_tls=self._pages.certificate is not None,
+            has_tls=self.link.has_tls,
         )
 
     async def _handle(self, message: PageMessage) -> None:
@@ -179,7 +179,7 @@ class PageClient(OpenPage):
         plan = start.plan()
         grant = await obtain_grant(admission, admitted, plan_of_client(plan), stack)
         mode = None  # with TLS this process encrypts the payload, which is copied
-        if self._pages.certificate is None:
+        if not self.link.has_tls:
             mode = await choose_mode(plan, endpoint.mode_chooser, is_idle=not admission.has_runs)
         ends = await self.describe_ends()
         spec = self._make_spec(start, ends)

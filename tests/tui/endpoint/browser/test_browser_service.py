@@ -17,6 +17,7 @@ from linkgauge.engine.control.tls import Certificate  # noqa: E402
 from linkgauge.engine.far.status import LogEntry  # noqa: E402
 from linkgauge.engine.model.limits import Limits  # noqa: E402
 from linkgauge.engine.model.shared_key import SharedKey  # noqa: E402
+from linkgauge.engine.workers.pool import WorkerPool  # noqa: E402
 from linkgauge.tui.http import visitors  # noqa: E402
 from linkgauge.tui.session.storage import open_run_list  # noqa: E402
 
@@ -435,8 +436,11 @@ async def test_a_page_that_sends_more_messages_than_ours_is_closed() -> None:
 @pytest.mark.every
 @pytest.mark.parametrize("direction", ["down", pytest.param("both", marks=pytest.mark.every("page over tls"))])
 @pytest.mark.loop("uvloop")
-async def test_over_tls_a_test_is_measured_as_without(direction: str, tmp_path: Path) -> None:
-    """This process has the keys, so it moves the bytes; the next test of the page works as well."""
+async def test_over_tls_a_test_is_measured_as_without(
+    direction: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This process has the keys, so it moves the bytes, and no worker starts; the next test works as well."""
+    monkeypatch.delattr(WorkerPool, "_start")
     files = CertificateFiles(tmp_path, trustme.CA())
     certificate = Certificate.load(files.cert, files.key)
     async with serving(certificate=certificate) as (base, endpoint), open_page(base) as page:
