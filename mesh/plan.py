@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from ..engine.metering.sampler import idle_ns
 from ..engine.model.directions import Direction
 from ..engine.model.errors import PlanError, UsageError, make_printable
 from ..engine.model.plan import SECOND_NS, Plan
@@ -142,7 +143,7 @@ def estimate_ns(plan: MeshPlan, cells: int, overhead_ns: int, rechecks: int | No
     a quarter more is right within a third, from no such test to tests of seven eighths of the time.
     """
     turns = -(-cells // _cells_at_once(plan))
-    test_ns = (plan.base.duration_ns or 0) + overhead_ns
+    test_ns = _test_ns(plan) + overhead_ns
     again_ns = rechecks * test_ns if rechecks is not None else turns * test_ns * _RECHECKS_PERCENT // 100
     if plan.mode is MeshMode.ISOLATED:  # every cell is alone already
         again_ns = 0
@@ -152,7 +153,12 @@ def estimate_ns(plan: MeshPlan, cells: int, overhead_ns: int, rechecks: int | No
 def mean_overhead_ns(plan: MeshPlan, ended: int, took_ns: int) -> int:
     """Return the overhead of each of the tests that have ended since the first began."""
     turns = -(-ended // _cells_at_once(plan))
-    return max(took_ns // turns - (plan.base.duration_ns or 0), 0)
+    return max(took_ns // turns - _test_ns(plan), 0)
+
+
+def _test_ns(plan: MeshPlan) -> int:
+    """Return the duration of a test's payload, and of the latency that is measured before it."""
+    return idle_ns(plan.base) + (plan.base.duration_ns or 0)
 
 
 def _cells_at_once(plan: MeshPlan) -> int:

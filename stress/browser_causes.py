@@ -84,7 +84,7 @@ CAUSES: Final = (
     Cause("receiver-slow", ("receive-window",), is_receiver_slow=True),
     Cause("policer", ("policer",), policed_mbit_s=20),
     Cause("path-slow-down", ("path-slow",), Faults(slow_percent=20)),
-    Cause("path-slow-up", ("path-slow", "unexplained"), Faults(slow_percent=20), Direction.IN),
+    Cause("path-slow-up", ("path-slow",), Faults(slow_percent=20), Direction.IN),
     Cause("mss-small", ("mss-small",), mss=500),
     Cause("queue-long", _HEALTHY, queue_ms=200),
 )
@@ -231,6 +231,7 @@ def main() -> None:
             if options.keep is not None:
                 for kind, measured in (("browser", found), ("linkgauge", native)):
                     path = options.keep / f"{cause.name}-{number}-{kind}.json"
+                    path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_text(json.dumps(measured.document, indent=1))
     print(f"{right} of {tried} right, {same} of {compared} the same; load of the machine: {os.getloadavg()[0]:.1f}")
 

@@ -45,6 +45,7 @@ from linkgauge.watch.events import CheckEnded, CheckResult, CheckVerdict, Metric
 from linkgauge.watch.watch_plan import Notify, Timing, WatchedPeer, WatchPlan
 
 _PEERS: Final = 40
+_LEAST_CYCLES: Final = 100
 _TURNS: Final = 5
 _PERIOD_S: Final = 1.0
 _RATE_BIT_S, _SLOW, _SCATTER = 940e6, 0.6, 0.004
@@ -253,9 +254,11 @@ def problems_of(links: SimulatedLinks, received: dict[str, list[dict]]) -> Itera
 def main() -> None:
     """Watch, judge, and exit with 1 if something was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cycles", type=int, default=500, help="cycles of each peer, 100 or more")
+    parser.add_argument("--cycles", type=int, default=500, help=f"cycles of each peer, {_LEAST_CYCLES} or more")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="repeats the turns")
     options = parser.parse_args()
+    if options.cycles < _LEAST_CYCLES:
+        parser.error(f"with fewer than {_LEAST_CYCLES} cycles a turn is too short to change a level")
     print(f"seed {options.seed}", flush=True)
     problems = list(measure(options.cycles, options.seed))
     print("\n".join(problems) or "CLEAN")

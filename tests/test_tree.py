@@ -52,7 +52,6 @@ TESTED_ELSEWHERE: dict[str, str] = {
     "tui/cli/runners/app_backend": "tests/end_to_end/test_terminal.py and test_waiting_app.py",
     "tui/readings/waited_device": "values; tests/tui/run/test_join_dialog.py, tests/tui/endpoint/browser/test_waiting_room.py",
     "tui/endpoint/browser/page_socket": "a service's part: tests/tui/endpoint/browser/test_browser_service.py",
-    "tui/endpoint/browser/page_words": "the page's words: tests/tui/endpoint/browser/test_browser_service.py, tests/end_to_end/test_browser.py",
     "tui/http/page_headers": "data; tests/tui/cli/web/test_web_server.py, tests/tui/endpoint/browser/test_browser_service.py",
     "mesh/over_ssh/dask_process": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",
     "mesh/over_ssh/host_login": "on hosts that ssh reaches: tests/mesh/over_ssh/test_ssh_cluster.py",

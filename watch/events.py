@@ -4,7 +4,7 @@ Times are seconds since 1970, UTC. A check is a full test, whose run is in the r
 requests. A cycle is one due check of a peer with its repetitions: it counts once, by the check that decided it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ..engine.model.counters.path_trace import MAX_HOPS
@@ -254,12 +254,29 @@ class PathChanged:
     after: Route
 
 
+class Receiver(StrEnum):
+    """A receiver of notifications, by its key in `[notify]`."""
+
+    EXEC = "exec"
+    WEBHOOK = "webhook"
+    EMAIL = "email"
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeTold:
     """A notification of a change was sent, or given up.
 
     `since_s` identifies the change of the peer's metric, or of its path in the direction `path`. Without either the
     verdict has changed, with the cycle of that time.
+
+    Args:
+        at_s: when.
+        peer: the peer's name.
+        metric: the figure that changed; None for a path or the verdict.
+        since_s: see above.
+        path: the direction of a changed path.
+        receiver: the one that has it while others do not have it yet; None if all are done with it.
+        missed: those that did not take it and are not tried again.
     """
 
     at_s: float
@@ -267,21 +284,26 @@ class ChangeTold:
     metric: Metric | None
     since_s: float
     path: Direction | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    receiver: Receiver | None = field(default=None, metadata=OMITTED_AT_DEFAULT)
+    missed: tuple[Receiver, ...] = field(default=(), metadata=OMITTED_AT_DEFAULT)
 
 
 News = ChangeFound | PathChanged | CheckEnded
 """The reasons for a notification: a change of level or path, or a test that counts and has another verdict."""
 
 
-def told(news: News, at_s: float) -> ChangeTold:
-    """Return the event that a notification of news was sent."""
+def told(
+    news: News, at_s: float, receiver: Receiver | None = None, missed: tuple[Receiver, ...] = ()
+) -> ChangeTold:
+    """Return the event that a notification of news was sent; `receiver` and `missed` as in `ChangeTold`."""
     match news:
         case ChangeFound():
-            return ChangeTold(at_s, news.peer, news.metric, news.since_s)
+            event = ChangeTold(at_s, news.peer, news.metric, news.since_s)
         case PathChanged():
-            return ChangeTold(at_s, news.peer, None, news.at_s, news.after.direction)
+            event = ChangeTold(at_s, news.peer, None, news.at_s, news.after.direction)
         case CheckEnded():
-            return ChangeTold(at_s, news.peer, None, news.cycle_s)
+            event = ChangeTold(at_s, news.peer, None, news.cycle_s)
+    return replace(event, receiver=receiver, missed=missed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,32 @@
 
 News is a change of level or of the path, or a test that counts and has another verdict than the one before it. Each
 is told once. It is untold until the journal has `ChangeTold` of it, so that a restart tells what the watch could
-not tell before.
+not tell before, and those receivers alone that do not have it.
 """
 
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..engine.model.directions import Direction
 from ..engine.model.plan import SECOND_NS
-from .events import ChangeFound, ChangeTold, CheckEnded, CheckVerdict, Metric, News, PathChanged, WatchEvent, told
+from .events import (
+    ChangeFound,
+    ChangeTold,
+    CheckEnded,
+    CheckVerdict,
+    Metric,
+    News,
+    PathChanged,
+    Receiver,
+    WatchEvent,
+    told,
+)
 from .watch_plan import Notify
 
 _STILL_NEWS_S: Final = 86_400.0  # for news that was not told before a restart
+_MOST_OLDER: Final = 50
 _Key = tuple[str, Metric | Direction | None]
 
 
@@ -38,6 +51,12 @@ class NewsToTell:
     untold: dict[_Key, News] = field(default_factory=dict[_Key, News])
     told: dict[str, tuple[CheckVerdict, float]] = field(default_factory=dict[str, tuple[CheckVerdict, float]])
     _sent: dict[_Key, News] = field(default_factory=dict[_Key, News])  # or being sent
+    # Verdicts of a peer that may be on their way although a newer one waits: a receiver may learn them yet.
+    _older: dict[str, deque[CheckEnded]] = field(default_factory=dict[str, deque[CheckEnded]])
+    # News that some receivers have and others do not. Newer news of the same key is told to all.
+    _partly: dict[_Key, tuple[ChangeTold, frozenset[Receiver]]] = field(
+        default_factory=dict[_Key, tuple[ChangeTold, frozenset[Receiver]]]
+    )
 
     def take_in(self, event: WatchEvent, before: CheckEnded | None, after: CheckEnded | None) -> None:
         """Take in the next event; `before` and `after` are the tests that count for its peer.
@@ -46,6 +65,9 @@ class NewsToTell:
         """
         verdict = CheckVerdict.GOOD if before is None else before.result.verdict
         if after is not None and after.result.verdict is not verdict:
+            older = self.untold.get((after.peer, None))
+            if isinstance(older, CheckEnded):
+                self._older.setdefault(after.peer, deque(maxlen=_MOST_OLDER)).append(older)
             self.untold[after.peer, None] = after
         if isinstance(event, ChangeFound):
             self.untold[event.peer, event.metric] = event
@@ -74,7 +96,7 @@ class NewsToTell:
             if self._sent.get(key) is news or len(send) >= room:
                 continue
             is_known = isinstance(news, CheckEnded) and news.result.verdict is self.told_verdict(news.peer)
-            if is_known and key not in self._sent:
+            if is_known and key not in self._sent and key not in self._partly:
                 known.append(news)
             elif news.at_s > now_s - _STILL_NEWS_S:
                 send.append(news)
@@ -86,20 +108,38 @@ class NewsToTell:
                 send.append(each)
         return DueNews(tuple(send), tuple(known))
 
+    def who_has(self, news: News) -> frozenset[Receiver]:
+        """Return the receivers that have news already, since the watch ended before all of them had it."""
+        return self._receivers_of(told(news, 0.0))
+
     def told_verdict(self, peer: str) -> CheckVerdict:
         """Return the verdict that the receivers of notifications know of a peer."""
         return self.told.get(peer, (CheckVerdict.GOOD, 0.0))[0]
 
+    def _receivers_of(self, change: ChangeTold) -> frozenset[Receiver]:
+        known, receivers = self._partly.get(_key(change), (None, frozenset[Receiver]()))
+        return receivers if known == change else frozenset()
+
     def _note_told(self, event: ChangeTold) -> None:
-        key, verdict = (event.peer, event.metric or event.path), self.told_verdict(event.peer)
+        key, verdict = _key(event), self.told_verdict(event.peer)
+        change = replace(event, at_s=0.0, receiver=None, missed=())
+        if event.receiver is not None:
+            self._partly[key] = change, self._receivers_of(change) | {event.receiver}
+            return
+        if self._receivers_of(change):
+            del self._partly[key]
         news, sent = self.untold.get(key), self._sent.get(key)
-        if news is not None and told(news, event.at_s) == event:
-            del self.untold[key]
-            verdict = news.result.verdict if isinstance(news, CheckEnded) else verdict
-        if sent is not None and told(sent, event.at_s) == event:
-            del self._sent[key]
         if event.metric is None and event.path is None:
+            for each in (*self._older.get(event.peer, ()), news):
+                if isinstance(each, CheckEnded) and told(each, 0.0) == change:
+                    verdict = each.result.verdict
             self.told[event.peer] = verdict, event.at_s
+        if news is not None and told(news, 0.0) == change:
+            del self.untold[key]
+            if isinstance(news, CheckEnded):
+                self._older.pop(event.peer, None)
+        if sent is not None and told(sent, 0.0) == change:
+            del self._sent[key]
 
     def _lasting_trouble(self, last: Mapping[str, CheckEnded | None], until_s: float) -> list[CheckEnded]:
         """Return the tests that count of peers that are not good, if that was told at `until_s` or earlier."""
@@ -110,3 +150,7 @@ class NewsToTell:
             if (peer, None) not in self.untold and (peer, None) not in self._sent
             if (counts := last.get(peer)) is not None
         ]
+
+
+def _key(event: ChangeTold) -> _Key:
+    return event.peer, event.metric or event.path

@@ -178,9 +178,8 @@ class Notify:
         if self.webhook is None and (self.headers_file is not None or self.format is not NotifyFormat.JSON):
             field = "format" if self.headers_file is None else "headers_file"
             raise PlanError(field, "given", "give the webhook as well, which it is for")
-        if self.webhook is not None and not _is_web_address(self.webhook):
-            shown = repr(make_printable(self.webhook))
-            raise PlanError("webhook", shown, "give an http:// or https:// address")
+        if self.webhook is not None:
+            _check_web_address(self.webhook)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +215,19 @@ class WatchPlan:
         return next((each for each in self.peers if each.name == name), None)
 
 
-def _is_web_address(text: str) -> bool:
-    if not text.isprintable() or " " in text:
-        return False
+def _check_web_address(text: str) -> None:
+    """Raise PlanError unless a text is the address of a webhook. A password of it is not shown."""
     try:
         parts = urlsplit(text)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        has_access = "@" in parts.netloc
     except ValueError:
-        return False
+        is_address = has_access = False
+    if has_access:
+        remedy = "leave these out, and give a line such as Authorization: Basic ... in a headers_file"
+        raise PlanError("webhook", "an address with a name or password", remedy)
+    if not is_address or not text.isprintable() or " " in text:
+        raise PlanError("webhook", repr(make_printable(text)), "give an http:// or https:// address")
 
 
 def check_name(what: str, name: str) -> None:

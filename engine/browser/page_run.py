@@ -38,11 +38,13 @@ SILENCE_NS: Final = 5_000_000_000  # a phone that sleeps answers no ping
 class PageLink:
     """The way to a page: `send` its messages; `sock` is the socket that carries them.
 
-    `received_ns` is the time of the page's last message, which the owner of the link keeps up to date.
+    `received_ns` is the time of the page's last message, which the owner of the link keeps up to date. With TLS
+    that owner moves the payload as well, and encrypts it.
     """
 
     send: Callable[..., Awaitable[None]]
     sock: socket.socket | None = None
+    has_tls: bool = False
     received_ns: int = field(default_factory=time.monotonic_ns)
 
 
@@ -132,7 +134,8 @@ class PageRun(MeteredRun):
             expectation_for: Returns the rates to expect under given settings.
             mode: How this end moves payload if the plan names no mode; None copies.
         """
-        setup = WorkerSetup(mode, program=Dialect.BROWSER, head=message_head(plan.block_bytes))
+        head = message_head(plan.block_bytes)
+        setup = WorkerSetup(mode, program=Dialect.BROWSER, head=head, has_workers=not link.has_tls)
         super().__init__(plan, peer, ends, expectation_for, setup)
         self._link = link
         self.sessions = PageSessions(self.pool, plan.settings)

@@ -273,7 +273,7 @@ def read_secret(path: Path, limit_bytes: int, remedy: str) -> str:
                 raise InvalidKeyError(exposure)
             data = file.read(limit_bytes + 1)
     except OSError as error:
-        raise InvalidKeyError(f"the key file {path} cannot be read: {explain_os_error(error)}") from error
+        raise InvalidKeyError(f"{path} cannot be read: {explain_os_error(error)}") from error
     if len(data) > limit_bytes:
         line = data.count(b"\n") + 1
         raise InvalidKeyError(f"{path} is longer than {limit_bytes // _KIB} KiB, from line {line} on: {remedy}")

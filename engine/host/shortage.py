@@ -13,11 +13,13 @@ from contextlib import contextmanager, suppress
 _SENTENCE = "out of memory, threads or processes: raise ulimit -d, -v, -u, or the limits of the service"
 _LINE = f"linkgauge: {_SENTENCE}\n".encode()
 _STATUS = 3  # as of any test that could not run
+_reserve = bytearray(1 << 20)  # given back at such a lack: to handle an error takes memory, too
 _SIGNS = (
     "can't start new thread",
     "cannot allocate memory",
     "failed to map segment",
     "error return without exception set",
+    "returned null without setting an exception",
     "lost sys.stderr",  # of a print during such a lack
 )
 # Of fork(2) in a child, and of OpenBLAS, which then raises SIGINT in its process.
@@ -33,6 +35,7 @@ def told_in_one_line() -> Generator[None]:
     try:
         yield
     except Exception as error:
+        _reserve.clear()
         if not _is_shortage(error):
             raise
         with suppress(Exception):

@@ -68,6 +68,7 @@ def _position(counter: TcpCounter) -> int:
 _COUNTER_FIELDS: Final = tuple((_position(counter), _CONVERSIONS.get(counter.unit)) for counter in TCP_COUNTERS)
 _PEER_WINDOW_COUNTER: Final = TCP_COUNTER_NAMES.index("peer_window_bytes")
 _RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("rtt_us")
+_MIN_RTT_COUNTER: Final = TCP_COUNTER_NAMES.index("min_rtt_us")
 
 
 class TcpInfo(NamedTuple):
@@ -110,6 +111,11 @@ class TcpInfo(NamedTuple):
     def rtt_us(self) -> int | None:
         """The smoothed round trip; None if the kernel has not measured one."""
         return self.counters[_RTT_COUNTER]
+
+    @property
+    def min_rtt_us(self) -> int | None:
+        """The shortest round trip of the last minutes; None if the kernel has not measured one."""
+        return self.counters[_MIN_RTT_COUNTER]
 
 
 def parse_tcp_info(data: bytes, memory: tuple[int, ...] | None = None) -> TcpInfo | None:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 _Key = tuple[Direction, int]
 _Counts = dict[int, int]
 
-IDLE_DURATION_NS: Final = SECOND_NS  # how long latency is measured before payload flows
-RESPONSIVENESS_IDLE_NS: Final = 2 * SECOND_NS  # the same in a responsiveness test, whose results are rises above it
+_IDLE_NS: Final = SECOND_NS
+RESPONSIVENESS_IDLE_NS: Final = 2 * SECOND_NS  # the results of a responsiveness test are rises above it
 _SHORTEST_SLEEP_NS: Final = 1_000_000
 _LONGEST_CHECK_NS: Final = 10_000_000
 _CHECK_DIVISOR: Final = 64  # a run of a number of bytes is measured for at most 1/64 of its time, or 1 ms, too long
@@ -375,6 +375,13 @@ def _session_sample(
     )
 
 
+def idle_ns(plan: Plan) -> int:
+    """Return how long the latency of the idle link is measured before payload flows; 0 without a probe."""
+    if not plan.probe:
+        return 0
+    return _IDLE_NS if plan.responsiveness is None else RESPONSIVENESS_IDLE_NS
+
+
 class ProbeReader:
     """Reads the probes' measurements since the last reading, at the near end, which sends their requests."""
 
@@ -382,9 +389,8 @@ class ProbeReader:
         self._counters = counters
         self._words = EMPTY_HISTOGRAM
         self._read_ns = time.monotonic_ns()
-        is_responsiveness_test = plan.responsiveness is not None
-        self._idle_ns = RESPONSIVENESS_IDLE_NS if is_responsiveness_test else IDLE_DURATION_NS
-        self._further = FurtherProbesReader(counters) if is_responsiveness_test else None
+        self._idle_ns = idle_ns(plan)
+        self._further = None if plan.responsiveness is None else FurtherProbesReader(counters)
 
     def take_sample(self) -> ProbeSample:
         """Read everything now."""

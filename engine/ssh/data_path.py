@@ -17,7 +17,8 @@ from .login import PortForward, is_proxied
 
 DATA_PATH_DEADLINE_S: Final = 5.0
 _LOOPBACK: Final = "127.0.0.1"
-_DYNAMIC_PORTS: Final = (49_152, 65_535)  # RFC 6335: these are not assigned
+# Not assigned (RFC 6335), and above those that Linux gives to connections (net.ipv4.ip_local_port_range).
+_FREE_PORTS: Final = (61_000, 65_535)
 _CHANCE: Final = random.SystemRandom()
 
 AddressPort = tuple[Any, ...]
@@ -53,7 +54,7 @@ async def choose_forward(peer: Peer) -> PortForward | None:
         return None
     with socket.socket() as free:
         free.bind((_LOOPBACK, 0))
-        return PortForward(free.getsockname()[1], ssh.data_port or _CHANCE.randint(*_DYNAMIC_PORTS))
+        return PortForward(free.getsockname()[1], ssh.data_port or _CHANCE.randint(*_FREE_PORTS))
 
 
 async def find_data_path(

@@ -168,6 +168,11 @@ def shape_before_path(end: EndEvidence, rate_bit_s: float | None, *, is_far: boo
     return f"{_at(end, _cake_command(end, rate_bit_s))}{place}"
 
 
+def find_slow_direction() -> str:
+    """Return how to find the direction of a queue in the path, and what keeps it short."""
+    return "load one direction at a time to see which one fills it; fq_codel or CAKE at the router before it"
+
+
 def shorten_send_ring(end: EndEvidence) -> str:
     """Return the command that lets fewer packets wait in the interface itself."""
     if not is_linux(end):

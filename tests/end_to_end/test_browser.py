@@ -309,3 +309,40 @@ async def test_without_its_endpoint_the_page_says_so_and_comes_back(linkgauge: A
         with contextlib.suppress(ProcessLookupError):
             endpoint.send_signal(signal.SIGINT)
         endpoint.wait(timeout=_WAIT_S)
+
+
+@pytest.mark.every
+async def test_a_page_whose_path_goes_silent_says_so_and_comes_back(linkgauge: Any, tmp_path: Path) -> None:
+    """An endpoint that is stopped is like a path that is gone: nothing comes, and nothing closes the connection."""
+    endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", "--http", "0", "--json")
+    [address] = json.loads(endpoint.stdout.readline())["listening"]["http"]["links"]
+    try:
+        async with opened(address, tmp_path) as page:
+            await start(page, "down", seconds=60)
+            await until(page, f"{_STATE}.startsWith('Running')")
+            endpoint.send_signal(signal.SIGSTOP)
+            await until(page, f"{_STATE}.includes('lost during the test')")
+            endpoint.send_signal(signal.SIGCONT)
+            await until(page, _READY)
+    finally:
+        endpoint.send_signal(signal.SIGCONT)
+        endpoint.send_signal(signal.SIGINT)
+        endpoint.wait(timeout=_WAIT_S)
+
+
+@pytest.mark.every
+async def test_a_page_that_is_refused_says_why(linkgauge: Any, tmp_path: Path) -> None:
+    """A browser tells no script why a WebSocket did not open."""
+    options = ("--http", "0", "--json", "--limit", "clients_per_address=1")
+    endpoint = linkgauge.start("endpoint", "--bind", "127.0.0.1", "--port", "0", *options)
+    [address] = json.loads(endpoint.stdout.readline())["listening"]["http"]["links"]
+    try:
+        async with opened(address, tmp_path) as page:
+            await page.call(
+                "Runtime.evaluate", expression="window.second = open(location.href); 0", userGesture=True
+            )
+            state = "(second.document.getElementById('state') || {}).textContent"
+            await until(page, f"{state} === 'Not possible: too many pages are open here; close one. Trying again.'")
+    finally:
+        endpoint.send_signal(signal.SIGINT)
+        endpoint.wait(timeout=_WAIT_S)

@@ -127,7 +127,7 @@ def test_without_a_file_named_the_commands_and_the_endpoint_use_the_same_one(
     linkgauge.environment["LINKGAUGE_CONFIG_DIR"] = str(tmp_path / "config")
     answer = linkgauge("endpoint", "key")
     assert (answer.status, answer.out) == (0, "")
-    assert "no keys in" in answer.err
+    assert "no keys: there is no file" in answer.err
     answer = linkgauge("endpoint", "key", "add", "alice", "--json")
     document = json.loads(answer.out)
     assert document["key_file"] == str(tmp_path / "config" / "endpoint-keys")

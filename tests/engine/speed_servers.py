@@ -115,15 +115,17 @@ class Connection:
         self.send_frame(1, json.dumps({"Origin": "server", "TCPInfo": {**tcp, **more}}).encode())
 
     def pace(self) -> Callable[[int], None]:
-        """Return a function that waits until so many more bytes are due at the server's rate."""
-        began_s, sent = time.monotonic(), 0
+        """Return a function that waits for as long as so many more bytes take at the server's rate.
+
+        A server that had no core does not make up for that time: it never has a higher rate.
+        """
+        due_s = time.monotonic()
 
         def wait(count: int) -> None:
-            nonlocal sent
-            sent += count
-            late_s = began_s + sent * 8 / RATE_BIT_S - time.monotonic()
-            if late_s > 0:
-                time.sleep(late_s)
+            nonlocal due_s
+            now_s = time.monotonic()
+            due_s = max(due_s, now_s) + count * 8 / RATE_BIT_S
+            time.sleep(due_s - now_s)
 
         return wait
 

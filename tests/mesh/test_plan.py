@@ -4,6 +4,7 @@ import pytest
 from linkgauge.engine.model.directions import Direction
 from linkgauge.engine.model.errors import PlanError, UsageError
 from linkgauge.engine.model.plan import SECOND_NS, Plan
+from linkgauge.engine.results.responsiveness.plan import with_responsiveness
 from linkgauge.mesh.plan import (
     MAX_NAME_LENGTH,
     Cell,
@@ -95,6 +96,13 @@ def test_the_announced_time_is_right_within_a_third_whatever_is_measured_again(r
     took_ns = estimate_ns(plan, len(plan.cells), SECOND_NS, rechecks)
     assert took_ns == (18 * 4 + rechecks * 4 + 2) * SECOND_NS
     assert abs(estimate_ns(plan, len(plan.cells), SECOND_NS) - took_ns) <= took_ns / 3
+
+
+def test_the_announced_time_has_the_latency_that_each_test_measures_before_its_load() -> None:
+    """With a limit for its rise a test first measures the idle link for two seconds; that is not its overhead."""
+    plan = MeshPlan("mesh-1", hosts(*"abcdefghij"), with_responsiveness(BASE))
+    assert estimate_ns(plan, len(plan.cells), SECOND_NS, 0) == (18 * 6 + 2) * SECOND_NS
+    assert mean_overhead_ns(plan, len(plan.cells), 18 * 7 * SECOND_NS) == 2 * SECOND_NS
 
 
 def test_the_overhead_of_a_test_follows_from_the_turns_so_far() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from linkgauge.engine.model.directions import Direction
-from linkgauge.watch.events import CheckEnded, CheckVerdict, News, WatchEvent, told
+from linkgauge.watch.events import CheckEnded, CheckVerdict, News, Receiver, WatchEvent, told
 from linkgauge.watch.news_to_tell import NewsToTell
 from linkgauge.watch.watch_plan import Notify
 from linkgauge.watch.watch_state import WatchState
@@ -50,6 +50,31 @@ def test_news_is_sent_once_and_again_after_a_restart_until_it_is_told() -> None:
     state.apply(told(events[1], NOON_S + 1))
     assert (due(state), state.news.untold) == (((), ()), {})
     assert due(state_after(*events, *(told(each, NOON_S + 1) for each in events))) == ((), ())
+
+
+def test_after_a_restart_only_those_receivers_get_news_that_do_not_have_it() -> None:
+    """The program has it, the webhook was away when the watch was killed. Of a verdict and of a level alike."""
+    for news in (failing(), changed()):
+        partly = told(news, NOON_S + 1, Receiver.EXEC)
+        state = state_after(news, partly)
+        assert due(state) == ((news,), ())
+        assert state.news.who_has(news) == {Receiver.EXEC}
+        assert state.news.told_verdict("db-1") is CheckVerdict.GOOD
+        state.apply(told(news, NOON_S + 2, missed=(Receiver.WEBHOOK,)))
+        assert (due(state), state.news.who_has(news)) == (((), ()), frozenset())
+
+
+def test_a_receiver_that_knows_of_a_failure_hears_that_its_peer_is_good_again_after_a_restart() -> None:
+    """Also if the others never had the failure: it was on its way to them, or the newer news was."""
+    failure, good = failing(), ended(CheckVerdict.GOOD, at_s=NOON_S + 9)
+    for first in (told(failure, NOON_S + 1, Receiver.EXEC), told(failure, NOON_S + 1)):
+        for events in ((failure, first, good), (failure, good, replace(first, at_s=NOON_S + 10))):
+            state = state_after(*events)
+            assert due(state, now_s=NOON_S + 20) == ((good,), ())
+            assert state.news.who_has(good) == frozenset()
+            state.apply(told(good, NOON_S + 21))
+            assert (due(state), state.news.untold) == (((), ()), {})
+            assert state.news.told_verdict("db-1") is CheckVerdict.GOOD
 
 
 def test_a_changed_path_is_told_once_and_leaves_the_verdict_as_it_was_told() -> None:

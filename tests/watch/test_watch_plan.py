@@ -53,3 +53,11 @@ def test_only_a_web_address_can_be_a_webhook(address: str) -> None:
     with pytest.raises(PlanError, match="webhook"):
         Notify(webhook=address)
     assert Notify(webhook="https://alerts.example.net:8443/x").webhook
+
+
+@pytest.mark.parametrize("address", ["http://ops:secret@host/x", "https://ops@host/", "http://:secret@host"])
+def test_a_password_in_the_address_of_a_webhook_is_refused_and_not_shown(address: str) -> None:
+    """Nobody could be told by it: urllib takes it for a part of the host's name."""
+    with pytest.raises(PlanError, match=r"name or password is invalid; .* headers_file") as caught:
+        Notify(webhook=address)
+    assert "secret" not in str(caught.value)

@@ -225,8 +225,18 @@ class RunSession:
     @property
     def notices(self) -> list[str]:
         """Messages about the run and its storage, the oldest first."""
+        problem = self._log_problem
+        return [*self._notices, *([] if problem is None else [problem])]
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether the run log has taken all of the run so far."""
+        return self._run_log is not None and self._log_problem is None
+
+    @property
+    def _log_problem(self) -> str | None:
         problem = None if self._run_log is None else self._run_log.problem
-        return [*self._notices, *([] if problem is None or problem is self._earlier_problem else [problem])]
+        return None if problem is self._earlier_problem else problem
 
     @property
     def settings(self) -> Settings:

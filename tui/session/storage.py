@@ -173,12 +173,15 @@ def _explain(error: Exception) -> str:
     return str(error) if isinstance(error, DecodeError | PlanError) else "it is damaged"
 
 
-def open_run_log(report: Callable[[str], None]) -> "RunLog | None":
-    """Return the run log for a new run. If it cannot be used, report why and return None."""
+def open_run_log(report: Callable[[str], None], on_problem: Callable[[str], None] | None = None) -> "RunLog | None":
+    """Return the run log for a new run. If it cannot be used, report why and return None.
+
+    `on_problem` is called with the text of a later failure, in any thread.
+    """
     from ...engine.results.run_log import RunLog
 
     try:
-        return RunLog.open(open_data_dir())
+        return RunLog.open(open_data_dir(), on_problem=on_problem)
     except (RunLogError, OSError) as error:
         _log.debug("no run log: %s", error)
         why = explain_os_error(error) if isinstance(error, OSError) else str(error)

@@ -289,7 +289,10 @@ def _other_words(event: ChangeTold | DataUsed | WatchNotice | WatchEnded) -> str
         case ChangeTold():
             of = "the verdict" if event.metric is None else METRIC_NAMES[event.metric]
             of = of if event.path is None else f"the path {event.path}"
-            return f"notification of a change of {of}: done"
+            if event.receiver is not None:
+                return f"notification of a change of {of}: {event.receiver} has it, others not yet"
+            missed = " and ".join(event.missed)
+            return f"notification of a change of {of}: {f'{missed} did not take it' if missed else 'done'}"
         case DataUsed(_, month, peers):
             return f"data used in {month}: {numbers.size(sum(each.bytes for each in peers))}"
         case WatchNotice():

@@ -25,8 +25,13 @@ _SLOT: Final = slot_index(Direction.OUT, PROBE_SESSION)
 _RTT_WORD: Final = _SLOT * WORDS_PER_SLOT + tcp_counter_word("rtt_us")
 
 
-def read_rtt_us(sock: socket.socket | None) -> int | None:
-    """Return the kernel's round trip of a connection; before this end has sent, that is of its handshake."""
+def read_handshake_us(sock: socket.socket | None) -> int | None:
+    """Return the shortest round trip of a new connection, that of its handshake: with TLS more have followed."""
+    info = None if sock is None else read_tcp_info(sock)
+    return None if info is None else info.min_rtt_us or info.rtt_us
+
+
+def _read_rtt_us(sock: socket.socket | None) -> int | None:
     info = None if sock is None else read_tcp_info(sock)
     return None if info is None else info.rtt_us
 
@@ -56,7 +61,7 @@ class HostedProbe:
             if self._is_closed:
                 return
             self._words[histogram_offset(_SLOT) + bucket_of(took_ns)] += 1
-            rtt_us = read_rtt_us(find_socket())
+            rtt_us = _read_rtt_us(find_socket())
             if rtt_us is not None:
                 self._words[_RTT_WORD] = rtt_us
             await asyncio.sleep(_PACE_S)

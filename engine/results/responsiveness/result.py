@@ -122,6 +122,13 @@ class LoadedLatency:
     round_trips: RoundTrips | None
     is_steady: bool
 
+    def handshake_rise_ns(self, idle: Latency | None) -> float | None:
+        """How much longer handshakes took than probes without load; None without any.
+
+        A kernel answers and times them: a busy process does not delay them.
+        """
+        return None if self.handshake is None or idle is None else self.handshake.p50_ns - idle.p50_ns
+
 
 @dataclass(frozen=True, slots=True)
 class Responsiveness:

@@ -71,8 +71,6 @@ _SHORT_QUEUE: Final = 20  # packets
 _SHORT_QUEUE_US: Final = 9_000
 _MIN_BURSTS: Final = 20  # packets: if there are fewer, some come at once by chance
 _MIN_POLICED: Final = 0.001
-_CONSTANT: Final = 0.1
-_LONG_WAIT_NS: Final = 10_000_000
 _BY_CHANCE: Final = 3.0  # times that rate: a short test still has the payload of slow start; a queue gives more
 
 
@@ -175,7 +173,7 @@ def find_losses_at_receiver(view: FlowView) -> Finding | None:
         return None
     packets = flow.bit_s / 8 * view.evidence.span_ns / 1e9 / flow.mss_bytes
     share = flow.out_of_order / max(1.0, packets)
-    if share < _REORDERED or view.gap_bit_s < MIN_SHARE * view.target_bit_s or _fills_path(view):
+    if share < _REORDERED or view.gap_bit_s < MIN_SHARE * view.target_bit_s or view.probe_rise_ns is not None:
         return None
     return Finding(
         "loss",
@@ -190,18 +188,6 @@ def find_losses_at_receiver(view: FlowView) -> Finding | None:
         None,
         1.0,
     )
-
-
-def _fills_path(view: FlowView) -> bool:
-    """Return whether probes waited long under this load, at a constant rate: its losses are those of a full queue.
-
-    With 1 % of loss by chance the latency rose by 0 ms in three runs, over a slow link with a long queue by 31 ms.
-    """
-    result, spread = view.evidence.responsiveness, view.flow.rate_spread
-    if result is None or spread is None or spread > _CONSTANT + view.spread_of_few_packets:
-        return False
-    rises = (load.rise_ns for load in result.loads if load.direction is view.evidence.direction)
-    return any(rise is not None and rise >= _LONG_WAIT_NS for rise in rises)
 
 
 def _is_overflow(view: FlowView, loss: float) -> bool:

@@ -53,6 +53,7 @@ _GROWN: Final = 0.9  # of bandwidth x delay
 _DELIVERS: Final = 0.97  # a path with this share of the expected rate, while data is sent, is not slow
 _ALIKE: Final = 0.1
 _UNSEEN_CONFIDENCE: Final = 0.3
+_BY_PROBES: Final = 0.6
 
 
 def find_path_limits(view: FlowView) -> Iterator[Finding]:
@@ -234,21 +235,26 @@ def _remedy(view: FlowView, *, is_known: bool) -> remedies.Remedy:
 
 
 def _unseen_sender(view: FlowView, share: float) -> Finding:
-    """Return the finding about a sender whose TCP is not seen: its limit is unknown."""
+    """Return the finding about a sender whose TCP is not seen: the path if it fills a queue there, else unknown."""
     label, unseen = view.sender.end.label, describe_unseen(view.evidence, view.sender.end)
+    arrived, rise_ns = f"{format_rate(view.flow.bit_s)} arrived", view.probe_rise_ns
+    if rise_ns is not None and view.evidence.direction is not Direction.DUPLEX:
+        wait = view.evidence.tense("wait", "waited")
+        queue = f"under it packets {wait} {format_time(rise_ns / 1_000)} in a queue"
+        evidence = [f"{arrived} at a constant rate", queue, unseen]
+        remedy = f"check port speeds and shapers on the path, and the interface of the {label} host"
+    else:
+        evidence = [arrived, f"{unseen}, and the sender's windows, round trips and queues are there"]
+        remedy = f"run linkgauge endpoint on the {label} host, and test against that"
+        rise_ns = None
+    is_known = rise_ns is not None
     return Finding(
-        "unexplained",
+        "path-slow" if is_known else "unexplained",
         share,
-        _UNSEEN_CONFIDENCE,
-        NOT_IDENTIFIED,
-        "; ".join(
-            [
-                f"{format_rate(view.flow.bit_s)} arrived",
-                f"{unseen}, and the sender's windows, round trips and queues are there",
-                *_other_direction(view),
-            ]
-        ),
-        f"run linkgauge endpoint on the {label} host, and test against that",
+        _BY_PROBES if is_known else _UNSEEN_CONFIDENCE,
+        _describe_path(view) if is_known else NOT_IDENTIFIED,
+        "; ".join([*evidence, *_other_direction(view)]),
+        remedy,
     )
 
 

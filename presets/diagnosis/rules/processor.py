@@ -212,7 +212,7 @@ def _at(view: FlowView, end: EndEvidence, waiting: tuple[str, ...], working: tup
     """
     is_held_up = _is_held_up(view, end)
     names = waiting if is_held_up else ()
-    if names and view.flow.busy is None:  # without the kernel's clocks the sender may have waited for either
+    if names and view.flow.busy is None and view.probe_rise_ns is None:  # without clocks it may be either
         names = (*waiting, *working)
     if names and end is view.sender and view.budget.starved >= _STARVED:
         names = (*waiting, "buffer", *working)  # it does not write as soon as there is room either

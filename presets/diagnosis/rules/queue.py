@@ -74,9 +74,17 @@ class _Rise:
         return None if trips is None else max(0.0, trips.mean_ns - self.idle.mean_ns)
 
     @property
+    def kernel_rise_ns(self) -> float | None:
+        """The same by handshakes if the senders of the sessions are not seen: a kernel measures both."""
+        handshakes_ns = self.load.handshake_rise_ns(self.idle)
+        if self.tcp_rise_ns is not None or handshakes_ns is None:
+            return self.tcp_rise_ns
+        return max(0.0, handshakes_ns)
+
+    @property
     def is_confirmed(self) -> bool:
         """Whether a kernel's clock confirms the rise: no process that waits for a core affects it."""
-        clocks = [rise for rise in (self.one_way_ns, self.tcp_rise_ns) if rise is not None]
+        clocks = [rise for rise in (self.one_way_ns, self.kernel_rise_ns) if rise is not None]
         return not clocks or max(clocks) >= _HALF * self.rise_ns
 
 
@@ -185,18 +193,23 @@ def _remedy_at_sender(end: EndEvidence, queue: SenderQueue) -> str:
 def _in_path(rise: _Rise) -> Finding:
     evidence, share = rise.evidence, 1.0 - rise.local_share
     builds = evidence.tense("fills", "filled")
-    flow = rise.flow if rise.flow is not Direction.DUPLEX else Direction.OUT
-    sender = evidence.of_end(_sender(flow))
     return Finding(
         "queue-path",
         share,
         _path_confidence(rise),
         f"A queue {_WAYS[rise.flow]}, between the hosts, {builds} under load.",
         "; ".join([_rise_text(rise), *_queue_texts(rise, rise.queue)]),
-        remedies.shape_before_path(sender, _rate_before_path(rise), is_far=sender.end is End.FAR),
+        _remedy_in_path(rise),
         weight=share,
         direction=None if rise.flow is Direction.DUPLEX else rise.flow,
     )
+
+
+def _remedy_in_path(rise: _Rise) -> str:
+    if rise.flow is Direction.DUPLEX:  # with load both ways and round trips alone, it may be either
+        return remedies.find_slow_direction()
+    sender = rise.evidence.of_end(_sender(rise.flow))
+    return remedies.shape_before_path(sender, _rate_before_path(rise), is_far=sender.end is End.FAR)
 
 
 def _path_confidence(rise: _Rise) -> float:
@@ -297,7 +310,7 @@ def _has_own_queues(rise: _Rise) -> bool:
 
 def _busy_host(rise: _Rise) -> Finding:
     """Return the finding about answers that come late without any queue."""
-    evidence, tcp_ns = rise.evidence, rise.tcp_rise_ns
+    evidence, tcp_ns = rise.evidence, rise.kernel_rise_ns
     busiest = max((evidence.near, evidence.far), key=hottest_busy)
     reasons = [_rise_text(rise)]
     if tcp_ns is not None:

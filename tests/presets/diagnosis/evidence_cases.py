@@ -4,10 +4,11 @@ import re
 from dataclasses import fields, replace
 from typing import Any
 
-from linkgauge.engine.model.directions import Direction, End
+from linkgauge.engine.model.directions import Direction, End, PerDirection
 from linkgauge.engine.model.host_info import NicInfo, TcpSysctls
 from linkgauge.engine.model.plan import SECOND_NS
 from linkgauge.engine.model.workload import Workload
+from linkgauge.engine.results.responsiveness.result import Latency, LoadedLatency, Responsiveness
 from linkgauge.presets.catalog import load_catalog
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.evidence import (
@@ -105,3 +106,20 @@ def unseen_sender(mbit_s: float = 500.0, process: float | None = None, **flow: A
     evidence = run(mbit_s, **{**dict.fromkeys(names), "congestion": None, **flow})
     flows = tuple(replace(each, direction=Direction.IN) for each in evidence.flows)
     return unseen(replace(evidence, direction=Direction.IN, flows=flows), process)
+
+
+def probed(
+    evidence: Evidence, rise_ms: float | None, idle_ms: float = 1.0, handshake_ms: float | None = None
+) -> Evidence:
+    """Return a run beside whose load probes took longer, and new connections had a handshake of a length."""
+    nothing = PerDirection(None, None, None)
+    rise_ns = None if rise_ms is None else rise_ms * 1e6
+    idle, handshake = (
+        None if ms is None else Latency(40, ms * 1e6, round(ms * 1e6), round(ms * 1e6))
+        for ms in (idle_ms, handshake_ms)
+    )
+    load = LoadedLatency(
+        evidence.direction, 2, 0, 0, 0, nothing, None, rise_ns, None, None, nothing, None, handshake, None, None,
+        (), None, is_steady=True,
+    )  # fmt: skip
+    return replace(evidence, responsiveness=Responsiveness("request", idle, (load,), rise_ns, None, None))

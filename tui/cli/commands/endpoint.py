@@ -334,7 +334,7 @@ def list_named_keys(options: KeyFileOptions) -> int:
         emit_json({"key_file": str(path), "keys": rows})
         return 0
     if not lines:
-        print_stderr(f"no keys in {path}")
+        print_stderr(f"no keys in {path}" if path.exists() else f"no keys: there is no file {path}")
     width = max(map(len, names), default=0)
     for name, line in zip(names, lines, strict=True):
         added = "" if line.added is None else f"  added {line.added}"

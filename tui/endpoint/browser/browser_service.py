@@ -22,7 +22,7 @@ from ...http.server_log import ServerLog
 from ...http.visitors import Visitors
 from .browser_setup import WELL_KNOWN, BrowserSetup
 from .link_access import LinkAccess
-from .open_page import PageHost
+from .open_page import PageHost, opens_websocket
 from .page_client import EndpointPages
 from .page_files import SCRIPT, PageFiles
 from .page_socket import DataSocket
@@ -68,7 +68,7 @@ class BrowserService:
 
     async def _check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request of the page itself, or one that begins it; refuse every other."""
-        is_websocket = "upgrade" in request.headers.get("Connection", "").lower()
+        is_websocket = opens_websocket(request)
         problem = find_problem(
             self._host,
             self._access,
@@ -127,10 +127,10 @@ class BrowserService:
         return await page.serve()
 
     async def _open_data(self, request: web.Request) -> web.StreamResponse:
-        return await DataSocket(request, has_tls=self._setup.has_tls).pass_to(self._find_run(request))
+        return await DataSocket(request).pass_to(self._find_run(request))
 
     async def _probe(self, request: web.Request) -> web.StreamResponse:
-        return await DataSocket(request, has_tls=self._setup.has_tls).probe(self._find_run(request))
+        return await DataSocket(request).probe(self._find_run(request))
 
     def _find_run(self, request: web.Request) -> PageRun | None:
         """Return the run of the page that a request names; None without one."""

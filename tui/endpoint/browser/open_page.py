@@ -40,7 +40,15 @@ _HEARTBEAT_S: Final = 20.0  # a phone that has left the Wi-Fi says nothing; a sl
 _SEND_S: Final = 4.0
 _MOST_MESSAGES_S: Final = 200  # ours sends a tenth: each may take this program's time
 _TOKEN_BYTES: Final = 16
+_NO_WEBSOCKET: Final = (
+    "its WebSocket does not open; a proxy on the way has to pass on Upgrade, Connection, Host and Origin"
+)
 _log = logging.getLogger(__name__)
+
+
+def opens_websocket(request: web.Request) -> bool:
+    """Return whether a request opens a WebSocket. Some proxies send `Connection: upgrade` with every request."""
+    return request.headers.get("Upgrade", "").strip().lower() == "websocket"
 
 
 class PageHost(ABC):
@@ -97,7 +105,8 @@ class OpenPage(ABC):
             compress=False, max_msg_size=page_messages.MAX_MESSAGE_BYTES, heartbeat=_HEARTBEAT_S
         )
         transport = request.transport
-        self.link = PageLink(self.send, None if transport is None else transport.get_extra_info("socket"))
+        sock = None if transport is None else transport.get_extra_info("socket")
+        self.link = PageLink(self.send, sock, request.secure)
 
     @property
     @abstractmethod
@@ -126,6 +135,8 @@ class OpenPage(ABC):
         pages = self._host.pages
         if not await self._has_room():
             return web.Response(status=503, text="linkgauge: too many pages are open here; close one\n")
+        if not opens_websocket(self._request):
+            return web.Response(status=426, text=f"linkgauge: {_NO_WEBSOCKET}\n", headers={"Upgrade": "websocket"})
         pages[self.token] = self
         try:
             await self._socket.prepare(self._request)
@@ -179,7 +190,8 @@ class OpenPage(ABC):
             elif line["type"] in {"start", "change"}:
                 await self.send("started", expected=expected_values(line), preset=line.get("preset"))
         if session.outcome is not None:
-            await self.send("result", **result_values(session.outcome), notices=session.notices)
+            values = result_values(session.outcome, session.notices, is_saved=session.is_saved)
+            await self.send("result", **values)
 
     async def describe_ends(self) -> HandshakeResult:
         """Return the descriptions of this host and of the page; raise PeerUnreachable if it has gone."""

@@ -52,7 +52,6 @@ class EndpointPages(PageHost):
         self.pages: dict[str, OpenPage] = {}
         self._asks_for_key = asks_for_key
         self._run_log: RunLog | None = None
-        self._has_opened_log = False
 
     @property
     def keys(self) -> Sequence[SharedKey] | None:
@@ -77,10 +76,17 @@ class EndpointPages(PageHost):
         return PageClient(self, request, address, key_name)
 
     def open_run_log(self) -> RunLog | None:
-        """Return the run log, which the first test opens; None if runs cannot be stored: the log says so once."""
-        if not self._has_opened_log:
-            self._has_opened_log = True
-            self._run_log = open_run_log(lambda text: self.log(LogEntry("not_recorded", text)))
+        """Return the run log, which the first test opens; None if its run cannot be stored: the log says why."""
+        if self._run_log is None:
+            loop = asyncio.get_running_loop()
+
+            def report(text: str) -> None:
+                self.log(LogEntry("not_recorded", text))
+
+            def report_later(text: str) -> None:
+                loop.call_soon_threadsafe(report, text)
+
+            self._run_log = open_run_log(report, report_later)
         return self._run_log
 
     async def close(self) -> None:
@@ -123,7 +129,7 @@ class PageClient(OpenPage):
             presets=[preset_choice(preset) for preset in self._pages.catalog.presets],
             sessions=min(MAX_BROWSER_SESSIONS, limits.sessions),
             seconds=min(page_messages.MAX_SECONDS, limits.duration_s),
-            has_tls=self._pages.certificate is not None,
+            has_tls=self.link.has_tls,
         )
 
     async def _handle(self, message: PageMessage) -> None:
@@ -179,7 +185,7 @@ class PageClient(OpenPage):
         plan = start.plan()
         grant = await obtain_grant(admission, admitted, plan_of_client(plan), stack)
         mode = None  # with TLS this process encrypts the payload, which is copied
-        if self._pages.certificate is None:
+        if not self.link.has_tls:
             mode = await choose_mode(plan, endpoint.mode_chooser, is_idle=not admission.has_runs)
         ends = await self.describe_ends()
         spec = self._make_spec(start, ends)

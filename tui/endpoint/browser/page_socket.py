@@ -16,7 +16,7 @@ from ....engine.browser.page_messages import DIRECTIONS, read_place
 from ....engine.browser.page_run import PageRun
 from ....engine.model.directions import Direction
 from ....engine.model.errors import LinkgaugeError, RemoteProtocolError
-from ....engine.near.foreign.hosted_probe import read_rtt_us
+from ....engine.near.foreign.hosted_probe import read_handshake_us
 from ....engine.near.foreign.metered_session import MeteredReceiver, MeteredSender
 
 _FLUSH_LOOKS: Final = 1_000
@@ -38,8 +38,8 @@ def read_query(query: MultiMapping[str]) -> tuple[Direction, int, int]:
 class DataSocket:
     """One such WebSocket, from its request to the worker."""
 
-    def __init__(self, request: web.Request, *, has_tls: bool) -> None:
-        self._request, self._has_tls = request, has_tls
+    def __init__(self, request: web.Request) -> None:
+        self._request = request
 
     async def pass_to(self, run: PageRun | None) -> web.StreamResponse:
         """Open the WebSocket, and pass its connection to a run that awaits it; refuse it otherwise."""
@@ -52,7 +52,7 @@ class DataSocket:
             return web.Response(status=403, text=f"linkgauge: {error}\n")
         response = web.WebSocketResponse(compress=False, max_msg_size=_MAX_MESSAGE_BYTES)
         await response.prepare(self._request)
-        if self._has_tls:
+        if self._request.secure:
             await self._move_here(run, response, (direction, number, generation))
             return response
         fd = await self._take_descriptor()
@@ -67,7 +67,7 @@ class DataSocket:
         if run is None:
             return web.Response(status=403, text="linkgauge: no test of this page awaits it\n")
         transport = self._request.transport
-        handshake_us = read_rtt_us(None if transport is None else transport.get_extra_info("socket"))
+        handshake_us = read_handshake_us(None if transport is None else transport.get_extra_info("socket"))
         response = web.WebSocketResponse(compress=False, max_msg_size=_MAX_ANSWER_BYTES)
 
         async def ask() -> None:

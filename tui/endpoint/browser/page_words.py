@@ -4,7 +4,7 @@ The endpoint's host is the local end of its runs. On the page, *down* is what it
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ....engine.browser.page_messages import WAYS
@@ -48,12 +48,12 @@ def expected_values(line: dict[str, Any]) -> dict[str, float | None]:
     }
 
 
-def result_values(outcome: Outcome) -> dict[str, Any]:
-    """Return what a page shows of the result."""
+def result_values(outcome: Outcome, notices: Iterable[str], *, is_saved: bool) -> dict[str, Any]:
+    """Return what a page shows of the result, and of the notices before it. A run that is not saved has no id."""
     summary = outcome.summary
     first = headline(summary, outcome.verdict)
     return {
-        "run_id": outcome.run_id,
+        "run_id": outcome.run_id if is_saved else None,
         "preset": outcome.preset_id,
         "word": first.word if first.is_regular else "fault",
         "mark": first.mark,
@@ -61,6 +61,7 @@ def result_values(outcome: Outcome) -> dict[str, Any]:
         "rates": list(_rates(outcome)),
         "facts": list(_facts(outcome)),
         "why": [_finding(finding) for finding in outcome.findings],
+        "notices": [notice_text(text) for text in notices],
         "notes": [numbers.sanitize(text) for text in summary.warnings],
     }
 
@@ -102,6 +103,11 @@ def _finding(finding: Finding) -> dict[str, str]:
     remedy = "" if finding.code in _NO_REMEDY or _COMMAND.search(finding.remedy) else finding.remedy
     texts = {"text": finding.text, "evidence": finding.evidence, "remedy": remedy}
     return {"share": share_text(finding), **{name: numbers.sanitize(text) for name, text in texts.items()}}
+
+
+def notice_text(text: str) -> str:
+    """Return a notice without the parts that name a command or an option of linkgauge: a page has neither."""
+    return "; ".join(part for part in text.split("; ") if not _COMMAND.search(part)) or text
 
 
 def preset_choice(preset: Preset) -> dict[str, str]:

@@ -60,7 +60,7 @@ class JoinedPage(OpenPage):
             presets=[],
             sessions=0,
             seconds=0,
-            has_tls=self._room.certificate is not None,
+            has_tls=self.link.has_tls,
         )
 
     async def _handle(self, message: PageMessage) -> None:

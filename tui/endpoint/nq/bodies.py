@@ -47,6 +47,10 @@ class Bodies:
         """The number of long bodies."""
         return len(self._long)
 
+    def has_short(self, stream: int) -> bool:
+        """Return whether a part of a short body of a stream has not gone out."""
+        return any(body.stream == stream for body in self._short)
+
     def add_short(self, stream: int, content: bytes) -> None:
         """Add a whole body."""
         self._short.append(_Body(stream, len(content), content))

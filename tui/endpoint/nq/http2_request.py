@@ -1,7 +1,7 @@
 """A request over HTTP/2 and the answer to it, as values. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 BINARY: Final = "application/octet-stream"
@@ -10,6 +10,7 @@ _KNOWN: Final = {
     b":method": "method",
     b":path": "path",
     b":authority": "authority",
+    b"host": "authority",  # in its place, of a proxy whose own client speaks HTTP/1.1 (RFC 9113, 8.3.1)
     b"origin": "origin",
     b"user-agent": "user_agent",
 }
@@ -37,19 +38,24 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer with a whole body. With `closes` the connection ends after it."""
+    """An answer with a whole body, which HEAD does not get. With `closes` the connection ends after it."""
 
     status: int
     body: bytes = b""
     kind: str = BINARY
     headers: tuple[tuple[str, str], ...] = ()
     closes: bool = False
+    sends_body: bool = True
 
     @classmethod
     def of_text(cls, status: int, text: str, retry_after_s: int | None = None, *, closes: bool = True) -> Self:
         """Return a sentence, and for 429 the seconds after which another try may succeed (RFC 9110, 10.2.3)."""
         headers = () if retry_after_s is None else (("retry-after", str(retry_after_s)),)
         return cls(status, f"linkgauge: {text}\n".encode(), TEXT, headers, closes)
+
+    def to_method(self, method: str) -> "Answer":
+        """Return it for a request with a method: to HEAD only the headers go (RFC 9110, 9.3.2)."""
+        return replace(self, sends_body=False) if method == "HEAD" else self
 
     def header_list(self) -> list[tuple[str, str]]:
         """Return the headers as they are sent: few and short, because the answer to a probe is one packet."""

@@ -132,7 +132,7 @@ class NqConnection(asyncio.Protocol):
         self._guard = FrameGuard(self._service.budget_of(self))
         self._protocol.initiate_connection()
         self._protocol.increment_flow_control_window(_WINDOW_BYTES - _FIRST_WINDOW_BYTES)
-        self._flush()
+        self._send_waiting()
 
     @property
     def transport(self) -> asyncio.Transport | None:
@@ -220,7 +220,7 @@ class NqConnection(asyncio.Protocol):
         self._stop_pump()
         with contextlib.suppress(H2Error):
             self._protocol.close_connection()
-        self._flush()
+        self._send_waiting()
         self._transport.close()
         self._abort_later(_CLOSE_S)
 
@@ -263,6 +263,9 @@ class NqConnection(asyncio.Protocol):
     def _take_data(self, event: DataReceived, now_ns: int) -> None:
         """Count payload, and drop it."""
         if event.stream_id not in self._uploads:  # of an upload that was refused, or of no upload at all
+            if self._bodies.has_short(event.stream_id):  # a stream that is reset would lose the reason
+                self._protocol.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
+                return
             self._bodies.remove(event.stream_id)
             self._finish(event.stream_id)
             self._protocol.reset_stream(event.stream_id, ErrorCodes.NO_ERROR)
@@ -278,7 +281,7 @@ class NqConnection(asyncio.Protocol):
         self._active.add(stream)
         reply = self._service.reply(self, request)
         if isinstance(reply, Answer):
-            self._answer(stream, reply)
+            self._answer(stream, reply.to_method(request.method))
         elif not isinstance(reply, Transfer):
             task = asyncio.create_task(self._answer_later(stream, reply))
             self._tasks.add(task)
@@ -305,8 +308,9 @@ class NqConnection(asyncio.Protocol):
             self._send_short()
 
     def _answer(self, stream: int, answer: Answer) -> None:
-        self._protocol.send_headers(stream, answer.header_list(), end_stream=not answer.body)
-        if answer.body:
+        has_body = bool(answer.body) and answer.sends_body
+        self._protocol.send_headers(stream, answer.header_list(), end_stream=not has_body)
+        if has_body:
             self._bodies.add_short(stream, answer.body)
         else:
             self._finish(stream)
@@ -322,7 +326,7 @@ class NqConnection(asyncio.Protocol):
             return
         for stream in ended:
             self._finish(stream)
-        self._flush()
+        self._send_waiting()
 
     def _pump_if_possible(self) -> None:
         """Send the long bodies, unless client, kernel or the test's beginning must be waited for."""
@@ -351,19 +355,20 @@ class NqConnection(asyncio.Protocol):
             return
         self._moved_ns = time.monotonic_ns()
         self._guard.note_sent(sent)
-        self._flush()
+        self._send_waiting()
 
     def _stop_pump(self) -> None:
         if self._is_pumping:
             self._is_pumping = False
             asyncio.get_running_loop().remove_writer(self._pump_fd)
 
-    def _flush(self) -> None:
+    def _send_waiting(self) -> None:
+        if self._closes_after and not self._active and not self._is_closing:
+            self.close()  # the last answer and the end in one piece: a client sends no request in between
+            return
         data = self._protocol.data_to_send()
         if data:
             self._transport.write(data)
-        if self._closes_after and not self._active:
-            self.close()
 
     def _finish(self, stream: int) -> None:
         """Note that nothing is awaited on a stream any more."""
@@ -386,7 +391,7 @@ class NqConnection(asyncio.Protocol):
         self._stop_pump()
         with contextlib.suppress(H2Error):
             self._protocol.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
-        self._flush()
+        self._send_waiting()
         self._transport.pause_reading()
         self._abort_later(_ABORT_S)
 

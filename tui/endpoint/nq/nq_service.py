@@ -19,7 +19,7 @@ from ....engine.model.ip_address import client_network
 from ...http.visitors import Visitors
 from ..browser.browser_setup import WELL_KNOWN
 from ..browser.link_access import LinkAccess
-from ..browser.page_files import PageFiles
+from ..browser.page_files import SCRIPT, PageFiles
 from ..browser.request_check import find_problem
 from .frame_guard import FrameBudget
 from .http2_request import Answer, Request
@@ -38,7 +38,7 @@ _PATH: Final = re.compile(
     r"(?P<tail>|mover\.js|\.well-known/nq|nq/(?P<client>[\w-]{1,64})/(?P<object>large|small|upload))(?:\?.*)?",
     re.ASCII,
 )
-_METHODS: Final = {"upload": ("POST", "PUT")}
+_METHODS: Final = {"": ("GET", "HEAD"), SCRIPT: ("GET", "HEAD"), "upload": ("POST", "PUT")}
 _FLOWS: Final = {"large": Direction.OUT, "upload": Direction.IN}
 
 
@@ -110,7 +110,7 @@ class NqService:
             return Answer.of_text(403, problem)
         if found is None:
             return Answer.of_text(404, "there is nothing at this address")
-        methods = _METHODS.get(found["object"], ("GET",))
+        methods = _METHODS.get(found["object"] or found["tail"], ("GET",))
         if request.method not in methods:
             return Answer.of_text(405, f"this address takes {' and '.join(methods)} only")
         if found["client"]:

@@ -37,7 +37,7 @@ def webhook_request(plan: WatchPlan, news: News) -> tuple[bytes, dict[str, str]]
         return event_words(news, plan).encode(), {**headers, "Priority": priority, "Tags": tag}
     match plan.notify.format:
         case NotifyFormat.SLACK:
-            document: object = {"text": event_words(news, plan)}
+            document: object = {"text": f"{_title(plan, news)}\n{event_words(news, plan)}"}
         case NotifyFormat.ALERTMANAGER:
             document = _alerts(plan, news)
         case _:

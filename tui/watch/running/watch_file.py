@@ -14,7 +14,7 @@ import difflib
 import re
 import socket
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -170,6 +170,16 @@ _NOTIFY: Final[Mapping[str, _Parser]] = {
     "repeat": _time("1m"),
     "quiet": _quiet,
 }
+_DEFAULTS: Final = "watch.defaults"
+# Fields of a plan whose key in the file is not their name.
+_KEYS: Final = {
+    "congestion control": "congestion",
+    "DSCP": "dscp",
+    "duration": "seconds",
+    "MSS": "mss",
+    "VLAN tags": "vlan",
+    "warm-up": "warmup",
+}
 _WATCH: Final[Mapping[str, _Parser]] = {"name": _name, "budget": _budget}
 
 
@@ -223,7 +233,7 @@ class _WatchReader:
     def read(self, document: dict[str, Any], file_name: str) -> WatchPlan:
         self._check_keys(document, "", ("watch", "host", "peer", "notify"))
         watch = dict(self._table(document.get("watch", {}), "watch"))
-        defaults = self._values(watch.pop("defaults", {}), "watch.defaults", _OPTIONS)
+        defaults = self._values(watch.pop("defaults", {}), _DEFAULTS, _OPTIONS)
         own = self._values(watch, "watch", _WATCH, also=("defaults",))
         hosts, peers = (self._peers(document.get(kind, []), kind, defaults) for kind in ("host", "peer"))
         if hosts or self._here is not None:
@@ -267,12 +277,12 @@ class _WatchReader:
     def _peer(self, values: dict[str, Any], defaults: dict[str, Any], place: str) -> WatchedPeer:
         if "address" not in values:
             raise UsageError(f'{self._file}: {place} has no address; give address = "HOST" or "HOST:PORT"')
-        merged = {**defaults, **values}
-        address: Peer = self._made(f"{place}.", lambda: values["address"].over_ip(merged.get("ip")))
+        merged, inherited = {**defaults, **values}, defaults.keys() - values.keys()
+        address: Peer = self._made(f"{place}.", lambda: values["address"].over_ip(merged.get("ip")), inherited)
         name = merged.get("name", address.host)
         REDACTION.learn_host(address.host, name)
         preset = merged.get("preset", AUTO)
-        variant: Variant = self._made(f"{place}.", lambda: _variant(merged))
+        variant: Variant = self._made(f"{place}.", lambda: _variant(merged), inherited)
         if self._presets is not None and preset not in {None, AUTO}:
             self._check_preset(self._presets, preset, variant, place)
         limits = AcceptanceLimits(merged.get("max_loss"), merged.get("min_rate"), merged.get("max_rise"))
@@ -293,6 +303,7 @@ class _WatchReader:
                 None,
                 socket.gethostname(),
             ),
+            inherited,
         )
 
     def _check_preset(self, presets: Catalog, preset: str, variant: Variant, place: str) -> None:
@@ -363,14 +374,19 @@ class _WatchReader:
             hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
             raise UsageError(f"{where} is not known; {hint}")
 
-    def _made(self, place: str, make: Callable[[], Any]) -> Any:
-        """Return the result of `make`. A PlanError of its checks gets the file and the place."""
+    def _made(self, place: str, make: Callable[[], Any], defaults: Collection[str] = ()) -> Any:
+        """Return the result of `make`. A PlanError of its checks gets the file and the place.
+
+        `defaults` are the keys whose value is that of `[watch.defaults]`.
+        """
         try:
             return make()
         except PlanError as error:
             # Remedies name options of the command line. Here the same words are keys.
             allowed = error.allowed.replace("--", "")
-            raise PlanError(f"{self._file}: {place}{error.field}", error.value[:_MOST_SHOWN], allowed) from error
+            key = _KEYS.get(error.field, error.field)
+            where = f"{self._file}: {_DEFAULTS}." if key in defaults else f"{self._file}: {place}"
+            raise PlanError(f"{where}{key}", error.value[:_MOST_SHOWN], allowed) from error
 
 
 def _plan(values: Mapping[str, Any]) -> Plan:

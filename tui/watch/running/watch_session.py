@@ -31,6 +31,7 @@ from ....watch.events import (
     ChecksMissed,
     News,
     ProbeEnded,
+    Receiver,
     SkipReason,
     WatchEnded,
     WatchEvent,
@@ -215,6 +216,7 @@ class WatchSession:
             if not self._state.has_peer(peer.name):  # out of the watch for a while
                 self._timed_since[peer.name] = now_s
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in self.plan.peers)))
+        self._notifier.check(self.plan.notify)
         for reason in self._state.unread[:1]:
             more = len(self._state.unread) - 1
             await self._emit(WatchNotice(self._clock(), reason + (f" (and {more} more)" if more else "")))
@@ -450,9 +452,7 @@ class WatchSession:
 
     async def _reload(self, plan: WatchPlan) -> None:
         if plan.name != self.plan.name:
-            await self._emit(
-                WatchNotice(self._clock(), f"the watch keeps its name {self.plan.name} until it is restarted")
-            )
+            self.report(f"the watch keeps its name {self.plan.name} until it is restarted")
             plan = WatchPlan(self.plan.name, plan.peers, plan.notify, plan.budget_bytes)
         self._state.add_peers(plan)
         for peer in plan.peers:
@@ -462,6 +462,7 @@ class WatchSession:
         self.plan = plan
         self._start_peers()  # first: without any peer the watch would end
         await self._emit(WatchStarted(self._clock(), tuple(peer.name for peer in plan.peers)))
+        self._notifier.check(plan.notify)
         for name in list(self._wakes):
             self._wake(name)
 
@@ -472,7 +473,7 @@ class WatchSession:
         for news in due.known:
             self._note_told(news)
         for news in due.send:
-            self._notifier.send(self.plan, news)
+            self._notifier.send(self.plan, news, self._state.news.who_has(news))
 
     async def _tell_in_time(self) -> None:
         """Tell what quiet hours have held back, and repeat, if no event comes at that moment."""
@@ -483,9 +484,9 @@ class WatchSession:
     async def _emit(self, event: WatchEvent) -> None:
         await self.events.emit(event, self.plan)
 
-    def _note_told(self, news: News) -> None:
+    def _note_told(self, news: News, receiver: Receiver | None = None, missed: tuple[Receiver, ...] = ()) -> None:
         """Write to the journal that a notification was sent or given up: a restart does not send it again."""
-        self._spawn(self._emit(told(news, self._clock())), self._others)
+        self._spawn(self._emit(told(news, self._clock(), receiver, missed)), self._others)
 
     async def _sleep(self, name: str, seconds: float) -> None:
         """Wait for some seconds, or until the user wants the peer tested now."""
@@ -495,6 +496,5 @@ class WatchSession:
                 await wake.wait()
 
     def _wake(self, name: str) -> None:
-        wake = self._wakes.get(name)
-        if wake is not None:
+        if (wake := self._wakes.get(name)) is not None:
             wake.set()

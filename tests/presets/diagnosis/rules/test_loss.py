@@ -1,18 +1,15 @@
 """Lost packets: how many are too many, and which interface has lost them."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from linkgauge.engine.model.counters.samples import NicCounts
-from linkgauge.engine.model.directions import Direction, PerDirection
-from linkgauge.engine.results.responsiveness.result import LoadedLatency, Responsiveness
 from linkgauge.presets.diagnosis.diagnose import diagnose
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.flow_view import flow_views
 from linkgauge.presets.diagnosis.rules.loss import find_loss_limits
 
-from ..evidence_cases import run, unseen_sender
+from ..evidence_cases import probed, run, unseen_sender
 
 
 def findings(**case: Any) -> list[Finding]:
@@ -202,12 +199,5 @@ def test_packets_out_of_order_behind_a_full_queue_are_not_loss(
 ) -> None:
     """If the sender is not seen, probes find the queue; a busy device delays them as well, but then rates vary."""
     case = unseen_sender(200.0, out_of_order=2_000, retransmits=None, retransmitted=None, rate_spread=rate_spread)
-    nothing = PerDirection(None, None, None)
-    rise_ns = None if rise_ms is None else rise_ms * 1e6
-    load = LoadedLatency(
-        Direction.IN, 2, 0, 0, 0, nothing, None, rise_ns, None, None, nothing, None, None, None, None, (), None,
-        is_steady=True,
-    )  # fmt: skip
-    measured = Responsiveness("request", None, (load,), rise_ns, None, None)
-    (view,) = flow_views(replace(case, responsiveness=measured))
+    (view,) = flow_views(probed(case, rise_ms))
     assert [each.code for each in find_loss_limits(view)] == (["loss"] if is_lossy else [])

@@ -11,7 +11,7 @@ from linkgauge.engine.model.directions import End
 from linkgauge.engine.results.sums.rate_course import RateStep
 from linkgauge.presets.diagnosis.evidence import Evidence
 
-from ..evidence_cases import FULL, NIC, first, run
+from ..evidence_cases import FULL, IDLE, NIC, first, probed, run, unseen_sender
 
 # Recorded while SO_MAX_PACING_RATE limited every socket: on a link without a delay the round trip varies without a
 # queue, by the sender's own timers. Mb/s, round trip and the shortest one in microseconds, cwnd, sessions.
@@ -156,3 +156,30 @@ def test_a_path_with_two_rates_is_slow_although_it_carried_the_expected_rate(
     assert first(replace(slow, has_ended=False)).code == "unexplained"
     assert first(replace(run(600.0, rtt_us=1_000, **fields), has_ended=True)).code == "unexplained"
     assert first(run(600.0, rtt_us=30_000, **fields | {"step": None})).code == "unexplained"
+
+
+@pytest.mark.parametrize(
+    ("rise_ms", "handshake_ms", "rate_spread", "is_path"),
+    [
+        (31.0, None, 0.03, True),
+        (31.0, None, 0.3, False),  # a busy device delays probes, and its rate varies
+        (5.0, None, 0.03, False),
+        (31.0, 29.0, 0.08, True),
+        (11.0, 3.7, 0.03, True),  # a short queue behind a device that answers late
+        (11.0, 3.7, 0.08, False),
+        (31.0, 1.2, 0.03, False),  # the device alone is late
+        (None, None, 0.03, False),
+    ],
+)
+@pytest.mark.parametrize("cores", [IDLE, FULL], ids=["idle", "full"])
+def test_probes_show_the_queue_of_a_sender_that_is_not_seen(
+    rise_ms: float | None, handshake_ms: float | None, rate_spread: float, cores: Any, *, is_path: bool
+) -> None:
+    """Its path is slow then, even if this host's cores are busy with other work."""
+    case = unseen_sender(200.0, retransmits=None, retransmitted=None, rate_spread=rate_spread)
+    case = replace(case, near=replace(case.near, cores=cores, waiting=0.2))
+    finding = first(probed(case, rise_ms, handshake_ms=handshake_ms))
+    assert (finding.code == "path-slow") is is_path
+    if is_path:
+        assert finding.confidence == 0.6
+        assert "the remote host is not seen" in finding.evidence

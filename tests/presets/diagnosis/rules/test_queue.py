@@ -17,9 +17,10 @@ from linkgauge.engine.results.meter import Meter
 from linkgauge.presets.diagnosis.evidence import Evidence
 from linkgauge.presets.diagnosis.finding import Finding
 from linkgauge.presets.diagnosis.live import EvidenceCollector, LiveDiagnosis
+from linkgauge.presets.diagnosis.rules.queue import find_queues
 
 from ....engine.results.responsiveness_runs import MS, Link, Queue, steady, times, with_datagrams, with_probes
-from ..evidence_cases import check_sentences
+from ..evidence_cases import check_sentences, probed, unseen_sender
 
 OUT, IN, DUPLEX = Direction.OUT, Direction.IN, Direction.DUPLEX
 
@@ -159,6 +160,13 @@ def test_a_busy_host_that_answers_late_is_not_a_queue() -> None:
     assert "ps -eo" in finding.remedy
 
 
+@pytest.mark.parametrize(("handshake_ms", "code"), [(3.0, "no-queue"), (24.0, "queue-path")])
+def test_handshakes_tell_a_device_that_answers_late_from_a_queue(handshake_ms: float, code: str) -> None:
+    """The device alone sends, and its TCP is not seen: a kernel times the handshakes of new connections."""
+    case = probed(unseen_sender(90.0), 25.0, handshake_ms=handshake_ms)
+    assert [finding.code for finding in find_queues(case)] == [code]
+
+
 def test_a_busy_host_does_not_hide_a_queue() -> None:
     """The kernels' round trips rise as well."""
     findings = find(slow_answers(Link(steady(50, 0), has_datagrams=False).events(), 60))
@@ -217,6 +225,16 @@ def test_a_load_both_ways_alone_tells_the_direction_if_a_reading_does(has_datagr
     [finding] = find(Link(steady(80, 0), phases=(DUPLEX,), has_datagrams=has_datagrams, local=local).events())
     assert finding.code == ("queue-local" if local else "queue-path")
     assert finding.direction is (OUT if has_datagrams or local else None)
+
+
+def test_a_queue_whose_direction_is_unknown_has_a_remedy_of_neither() -> None:
+    """With load both ways and round trips alone, a command for what one end sends would be a guess."""
+    for out_ms, in_ms in ((80, 0), (0, 80)):
+        link = Link(steady(out_ms, in_ms), phases=(DUPLEX,), has_datagrams=False, local=0.0)
+        [finding] = find(link.events())
+        assert (finding.code, finding.direction) == ("queue-path", None)
+        assert "one direction at a time" in finding.remedy
+        assert not {"eth0", "local", "remote"} & set(finding.remedy.split())
 
 
 def alongside(link: Link, expected_bit_s: int | None) -> list[Event]:

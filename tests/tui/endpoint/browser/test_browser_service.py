@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import sqlite3
 import ssl
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from linkgauge.engine.control.tls import Certificate  # noqa: E402
 from linkgauge.engine.far.status import LogEntry  # noqa: E402
 from linkgauge.engine.model.limits import Limits  # noqa: E402
 from linkgauge.engine.model.shared_key import SharedKey  # noqa: E402
+from linkgauge.engine.results.run_log import RUN_LOG_FILE_NAME  # noqa: E402
+from linkgauge.engine.workers.pool import WorkerPool  # noqa: E402
 from linkgauge.tui.http import visitors  # noqa: E402
 from linkgauge.tui.session.storage import open_run_list  # noqa: E402
 
@@ -89,6 +92,40 @@ async def test_a_test_is_measured_shown_logged_and_saved(direction: str) -> None
 
 
 @pytest.mark.every
+@pytest.mark.loop("uvloop")
+async def test_a_run_that_cannot_be_saved_is_not_called_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has its line in the log; once there is room, the next one is saved, without a restart."""
+    entries: list[LogEntry] = []
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file in place of the directory")
+    monkeypatch.setenv("LINKGAUGE_DATA_DIR", str(blocked))
+    async with serving(entries.append) as (base, _), open_page(base) as page:
+        for _ in range(2):
+            await page.start(sessions=1, seconds=3)
+            assert (await page.read_until("result"))["run_id"] is None
+        assert len([entry for entry in entries if "this run is not saved" in entry]) == 2
+        blocked.unlink()
+        await page.start(sessions=1, seconds=3)
+        run_id = (await page.read_until("result"))["run_id"]
+    with open_run_list() as log:
+        assert [run.run_id for run in log.find_runs()] == [run_id]
+
+
+@pytest.mark.loop("uvloop")
+async def test_a_run_log_that_fails_during_a_run_is_told_to_page_and_operator(tmp_path: Path) -> None:
+    """Somebody removes a table of it: no later event finds its place."""
+    entries: list[LogEntry] = []
+    async with serving(entries.append) as (base, _), open_page(base) as page:
+        await page.start(sessions=1, seconds=5)
+        await page.read_until("interval")
+        with contextlib.closing(sqlite3.connect(tmp_path / RUN_LOG_FILE_NAME, timeout=DEADLINE_S)) as other:
+            other.execute("DROP TABLE events")
+        assert (await page.read_until("result"))["run_id"] is None
+        await until(lambda: any("this run is not saved from here on" in entry for entry in entries))
+
+
 @pytest.mark.loop("uvloop")
 async def test_a_second_test_of_the_same_page_follows_the_first() -> None:
     """As the user presses the button again; one at a time."""
@@ -302,6 +339,34 @@ async def test_requests_of_other_pages_and_names_are_refused(path: str, headers:
 
 
 @pytest.mark.loop("uvloop")
+async def test_a_proxy_that_asks_for_an_upgrade_with_every_request_gets_the_page() -> None:
+    """As nginx does by its usual lines for WebSockets: only the `Upgrade` header tells which request opens one."""
+    headers = {"Connection": "upgrade"}
+    async with (
+        serving() as (base, _),
+        aiohttp.ClientSession() as client,
+        client.get(base, headers=headers) as answer,
+    ):
+        assert (answer.status, answer.content_type) == (200, "text/html")
+
+
+@pytest.mark.loop("uvloop")
+async def test_a_plain_request_tells_why_a_websocket_does_not_open() -> None:
+    """No browser tells its page why a WebSocket was refused, so that the page asks again without one."""
+    limits = Limits(clients_per_address=1)
+    async with serving(limits=limits) as (base, endpoint), aiohttp.ClientSession() as client:
+        async with client.get(f"{base}ws") as answer:
+            assert answer.status == 426
+            assert "a proxy on the way has to pass on Upgrade" in await answer.text()
+        async with open_page(base), client.get(f"{base}ws") as answer:
+            assert (answer.status, await answer.text()) == (
+                503,
+                "linkgauge: too many pages are open here; close one\n",
+            )
+        assert not endpoint.admission.admitted_clients
+
+
+@pytest.mark.loop("uvloop")
 async def test_a_data_connection_without_its_test_is_refused() -> None:
     """Neither before the test, nor a second one in the same place, nor one of another test."""
     async with serving() as (base, _), open_page(base) as page:
@@ -435,8 +500,11 @@ async def test_a_page_that_sends_more_messages_than_ours_is_closed() -> None:
 @pytest.mark.every
 @pytest.mark.parametrize("direction", ["down", pytest.param("both", marks=pytest.mark.every("page over tls"))])
 @pytest.mark.loop("uvloop")
-async def test_over_tls_a_test_is_measured_as_without(direction: str, tmp_path: Path) -> None:
-    """This process has the keys, so it moves the bytes; the next test of the page works as well."""
+async def test_over_tls_a_test_is_measured_as_without(
+    direction: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This process has the keys, so it moves the bytes, and no worker starts; the next test works as well."""
+    monkeypatch.delattr(WorkerPool, "_start")
     files = CertificateFiles(tmp_path, trustme.CA())
     certificate = Certificate.load(files.cert, files.key)
     async with serving(certificate=certificate) as (base, endpoint), open_page(base) as page:

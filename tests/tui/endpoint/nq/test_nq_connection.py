@@ -256,6 +256,48 @@ async def test_a_client_that_only_waits_gets_the_whole_page(certificate: Certifi
         assert (status, len(page)) == (200, int(client.headers[max(client.headers)]["content-length"]))
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+async def test_an_upload_that_is_refused_hears_why_however_its_bytes_are_cut(
+    certificate: Certificate, *, is_cut: bool
+) -> None:
+    """Programs send a request and the begin of its body in one piece: the answer is not dropped with the body."""
+    async with serving(certificate=certificate) as (base, _endpoint):
+        for path, refusal in (("/", 405), ("/nothing", 404), ("/nq/unknown/upload", 429)):
+            async with connected(base) as client:
+                stream = client.protocol.get_next_available_stream_id()
+                fields = {":method": "POST", ":path": path, ":scheme": "https", ":authority": client.authority}
+                client.protocol.send_headers(stream, list(fields.items()))
+                client.protocol.send_data(stream, bytes(10_000))
+                data = client.protocol.data_to_send()
+                for piece in [data[at : at + 1] for at in range(200)] if is_cut else []:
+                    client.writer.write(piece)
+                    await client.writer.drain()
+                client.writer.write(data[200 if is_cut else 0 :])
+                status, text = await client.finish(stream)
+                assert (status, text[:11], text[-1:]) == (refusal, b"linkgauge: ", b"\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/", 200), ("/mover.js", 200), ("/.well-known/nq", 405), ("/x", 404)]
+)
+async def test_head_is_answered_without_a_body(certificate: Certificate, path: str, status: int) -> None:
+    """A body would be an error of the protocol, and the client would lose the answer."""
+    async with serving(certificate=certificate) as (base, endpoint), connected(base) as client:
+        stream = client.request(path, "HEAD")
+        assert await client.finish(stream) == (status, b"")
+        assert int(client.headers[stream]["content-length"]) > 0
+        assert not endpoint.admission.admitted_clients
+
+
+async def test_the_last_answer_comes_with_the_end_of_the_connection(certificate: Certificate) -> None:
+    """A client that learned of the end later would send its next request over this connection, and lose it."""
+    async with serving(certificate=certificate) as (base, _endpoint):
+        for _ in range(20):
+            async with connected(base) as client:
+                assert (await client.get("/mover.js"))[0] == 200
+                assert client.is_terminated
+
+
 async def test_an_answer_that_waits_for_the_kernel_goes_out_once_it_takes_more(
     certificate: Certificate, monkeypatch: pytest.MonkeyPatch
 ) -> None:

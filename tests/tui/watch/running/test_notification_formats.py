@@ -54,8 +54,9 @@ def test_each_format_carries_the_sentence_of_the_event(news: News) -> None:
     """In the place where its receiver shows it."""
     text = news_document(plan_for(NotifyFormat.JSON), news)["text"]
     slack, _ = webhook_request(plan_for(NotifyFormat.SLACK), news)
-    assert json.loads(slack) == {"text": text}
     ntfy, headers = webhook_request(plan_for(NotifyFormat.NTFY), news)
+    # A chat has no subject: its text alone says of which watch it is, and that a peer is good again.
+    assert json.loads(slack) == {"text": f"{headers['Title']}\n{text}"}
     assert ntfy.decode() == text
     assert headers["Title"].isascii()
     assert {alert["annotations"]["description"] for alert in alerts_of(news)} == {text}

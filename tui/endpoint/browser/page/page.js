@@ -2,7 +2,8 @@
 const $ = id => document.getElementById(id);
 const base = location.href.replace(/^http/, "ws").replace(/[?#].*$/, "").replace(/[^/]*$/, "");
 let control = null, test = "", mover = null, begun = false, points = [], expected = {}, running = false, seconds = 10, retry = 1000;
-let waits = false, wasLost = false, asked = "";  // an app waits for a device; the code or the pass that it was sent
+let waits = false, wasLost = false, asked = "", heard = 0;  // an app waits for a device; the code or the pass that it was sent
+const silence = 15000;  // longer than the endpoint waits for the connections of a test; a path that goes says nothing
 
 function fill(select, values, chosen, text) {
   select.replaceChildren(...values.map(value => new Option(text ? text(value) : value, value, value === chosen, value === chosen)));
@@ -12,17 +13,33 @@ function number(value) {
   return value == null ? "–" : value >= 1000 ? Math.round(value).toString() : value >= 100 ? value.toFixed(1) : value.toFixed(2);
 }
 function connect() {
+  heard = performance.now();
+  test = "";
   control = new WebSocket(base + "ws");
-  control.onmessage = event => receive(JSON.parse(event.data));
-  control.onclose = () => {
-    wasLost = wasLost || running;
-    end();
-    $("start").disabled = true;
-    $("start").textContent = "Connecting…";
-    say((wasLost ? "The connection was lost during the test. " : "The endpoint does not answer. ") + "Trying again.");
-    setTimeout(connect, retry);
-    retry = Math.min(30000, retry * 2);
-  };
+  control.onmessage = event => { heard = performance.now(); receive(JSON.parse(event.data)); };
+  control.onclose = lose;
+}
+function lose() {
+  control.onmessage = control.onclose = null;
+  control.close();
+  wasLost = wasLost || running;
+  end();
+  $("start").disabled = true;
+  $("start").textContent = "Connecting…";
+  say((wasLost ? "The connection was lost during the test. " : "The endpoint does not answer. ") + "Trying again.");
+  if (!test) explain();
+  setTimeout(connect, retry);
+  retry = Math.min(30000, retry * 2);
+}
+function explain() {  // no script learns why a WebSocket did not open; a plain request is refused for the same reason
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 5000);
+  fetch("http" + base.slice(2) + "ws", {signal: stop.signal}).then(answer => answer.text()).then(text => {
+    if (!test && text.startsWith("linkgauge: ")) say("Not possible: " + text.slice(11).trim() + ". Trying again.");
+  }).catch(() => {});
+}
+function listen() {
+  if ((running || control.readyState === 0) && performance.now() - heard > silence) lose();
 }
 function send(message) { if (control && control.readyState === 1) control.send(JSON.stringify(message)); }
 function receive(message) {
@@ -95,6 +112,7 @@ function unjoined(message) {
 function start() {
   const direction = new FormData($("form")).get("direction");
   prepare(+$("seconds").value);
+  heard = performance.now();
   send({type: "start", direction, sessions: +$("sessions").value, seconds, preset: $("preset").value});
 }
 function prepare(duration) {
@@ -210,7 +228,7 @@ function showResult(result) {
     return row;
   }));
   $("facts").replaceChildren(...result.facts.flatMap(([name, text]) => [node("dt", name), node("dd", text)]),
-    node("dt", "link"), node("dd", result.preset || "none"), node("dt", "saved"), node("dd", "run " + result.run_id));
+    node("dt", "link"), node("dd", result.preset || "none"), node("dt", "saved"), node("dd", result.run_id ? "run " + result.run_id : "no: linkgauge says why on its own host"));
   $("why").replaceChildren(...result.why.map(finding => {
     const item = document.createElement("li");
     item.append(node("b", (finding.share ? finding.share + ": " : "") + finding.text), node("span", finding.evidence));
@@ -239,4 +257,5 @@ $("preset").addEventListener("change", showChosen);
 addEventListener("resize", () => { draw(); showChosen(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 connect();
+setInterval(listen, 1000);
 draw();
