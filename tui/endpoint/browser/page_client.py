@@ -135,6 +135,8 @@ class PageClient(OpenPage):
     async def _handle(self, message: PageMessage) -> None:
         match message:
             case StartTest():
+                if self._testing is not None and self._run is not None and self._run.is_ending:
+                    await asyncio.wait([self._testing], timeout=_END_S)  # it has its result; workers still end
                 if self._testing is None or self._testing.done():
                     self._early_end = None
                     self._testing = asyncio.create_task(self._test(message))

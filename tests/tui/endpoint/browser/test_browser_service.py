@@ -110,7 +110,7 @@ async def test_a_run_that_cannot_be_saved_is_not_called_saved(
         await page.start(sessions=1, seconds=3)
         run_id = (await page.read_until("result"))["run_id"]
     with open_run_list() as log:
-        assert [run.run_id for run in log.find_runs()] == [run_id]
+        assert [run.run_id for run in log.list_runs()] == [run_id]
 
 
 @pytest.mark.loop("uvloop")
