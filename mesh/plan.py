@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ..engine.metering.sampler import idle_ns
+from ..engine.metering.idle_time import idle_ns
 from ..engine.model.directions import Direction
 from ..engine.model.errors import PlanError, UsageError, make_printable
 from ..engine.model.plan import SECOND_NS, Plan

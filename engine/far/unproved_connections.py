@@ -2,9 +2,9 @@
 
 They have no privilege: if there are too many, the network that has the most of them loses its oldest one. A client
 proves itself within a few round trips, so a crowd of silent connections keeps it out only if it renews all places
-in less time. If a crowd has more networks than half of the
-places, the oldest connection of all makes room: a client's network would be left a single place otherwise, and one
-stranger of that network would take it. Nothing here waits for the other end of a connection.
+in less time. If a crowd has more networks than half of the places, the oldest connection of all makes room: a
+client's network would be left a single place otherwise, and one stranger of that network would take it. Nothing
+here waits for the other end of a connection.
 """
 
 import asyncio

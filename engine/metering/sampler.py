@@ -30,6 +30,7 @@ from ..model.counters.session_counters import (
 from ..model.directions import Direction, End, sender_of
 from ..model.plan import PROBE_SESSION, SECOND_NS, Plan
 from ..protocol.peer_validation import MIN_INTERVAL_DIVISOR, min_interval_ns
+from .idle_time import idle_ns
 from .shared_counters import EMPTY_HISTOGRAM, ProbeCount, ProbeHistogram, SharedCounters, SlotReading
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 _Key = tuple[Direction, int]
 _Counts = dict[int, int]
 
-_IDLE_NS: Final = SECOND_NS
-RESPONSIVENESS_IDLE_NS: Final = 2 * SECOND_NS  # the results of a responsiveness test are rises above it
 _SHORTEST_SLEEP_NS: Final = 1_000_000
 _LONGEST_CHECK_NS: Final = 10_000_000
 _CHECK_DIVISOR: Final = 64  # a run of a number of bytes is measured for at most 1/64 of its time, or 1 ms, too long
@@ -373,13 +372,6 @@ def _session_sample(
         latency_p99_ns=latency and latency.p99_ns,
         **since_last(before and before.tcp, after.tcp),
     )
-
-
-def idle_ns(plan: Plan) -> int:
-    """Return how long the latency of the idle link is measured before payload flows; 0 without a probe."""
-    if not plan.probe:
-        return 0
-    return _IDLE_NS if plan.responsiveness is None else RESPONSIVENESS_IDLE_NS
 
 
 class ProbeReader:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linkgauge.engine.metering import sampler as sampler_module
-from linkgauge.engine.metering.sampler import RESPONSIVENESS_IDLE_NS, ProbeReader, Sampler
+from linkgauge.engine.metering.idle_time import RESPONSIVENESS_IDLE_NS
+from linkgauge.engine.metering.sampler import ProbeReader, Sampler
 from linkgauge.engine.metering.shared_counters import (
     UNKNOWN,
     WORDS_PER_SLOT,
