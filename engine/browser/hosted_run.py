@@ -57,7 +57,7 @@ class HostedRun(BaseFarRun):
 
     @property
     def awaited_connections(self) -> int:
-        """None: its client's connections come to the HTTP port, which has places of its own."""
+        """0: its client's connections come to the HTTP port, which has places of its own."""
         return 0
 
     def get_status(self) -> RunStatus:

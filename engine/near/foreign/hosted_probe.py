@@ -8,7 +8,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from ...host.tcp_info import read_tcp_info
+from ...host.tcp_info import TcpInfo, read_tcp_info
 from ...metering.shared_counters import (
     WORDS_PER_SLOT,
     SharedCounters,
@@ -27,13 +27,12 @@ _RTT_WORD: Final = _SLOT * WORDS_PER_SLOT + tcp_counter_word("rtt_us")
 
 def read_handshake_us(sock: socket.socket | None) -> int | None:
     """Return the shortest round trip of a new connection, that of its handshake: with TLS more have followed."""
-    info = None if sock is None else read_tcp_info(sock)
+    info = _read_info(sock)
     return None if info is None else info.min_rtt_us or info.rtt_us
 
 
-def _read_rtt_us(sock: socket.socket | None) -> int | None:
-    info = None if sock is None else read_tcp_info(sock)
-    return None if info is None else info.rtt_us
+def _read_info(sock: socket.socket | None) -> TcpInfo | None:
+    return None if sock is None else read_tcp_info(sock)
 
 
 class HostedProbe:
@@ -61,7 +60,7 @@ class HostedProbe:
             if self._is_closed:
                 return
             self._words[histogram_offset(_SLOT) + bucket_of(took_ns)] += 1
-            rtt_us = _read_rtt_us(find_socket())
-            if rtt_us is not None:
-                self._words[_RTT_WORD] = rtt_us
+            info = _read_info(find_socket())
+            if info is not None and info.rtt_us is not None:
+                self._words[_RTT_WORD] = info.rtt_us
             await asyncio.sleep(_PACE_S)

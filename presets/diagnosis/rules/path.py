@@ -238,23 +238,25 @@ def _unseen_sender(view: FlowView, share: float) -> Finding:
     """Return the finding about a sender whose TCP is not seen: the path if it fills a queue there, else unknown."""
     label, unseen = view.sender.end.label, describe_unseen(view.evidence, view.sender.end)
     arrived, rise_ns = f"{format_rate(view.flow.bit_s)} arrived", view.probe_rise_ns
-    if rise_ns is not None and view.evidence.direction is not Direction.DUPLEX:
-        wait = view.evidence.tense("wait", "waited")
-        queue = f"under it packets {wait} {format_time(rise_ns / 1_000)} in a queue"
-        evidence = [f"{arrived} at a constant rate", queue, unseen]
-        remedy = f"check port speeds and shapers on the path, and the interface of the {label} host"
-    else:
-        evidence = [arrived, f"{unseen}, and the sender's windows, round trips and queues are there"]
-        remedy = f"run linkgauge endpoint on the {label} host, and test against that"
-        rise_ns = None
-    is_known = rise_ns is not None
+    if rise_ns is None or view.evidence.direction is Direction.DUPLEX:
+        there = f"{unseen}, and the sender's windows, round trips and queues are there"
+        return Finding(
+            "unexplained",
+            share,
+            _UNSEEN_CONFIDENCE,
+            NOT_IDENTIFIED,
+            "; ".join([arrived, there, *_other_direction(view)]),
+            f"run linkgauge endpoint on the {label} host, and test against that",
+        )
+    wait = view.evidence.tense("wait", "waited")
+    queue = f"under it packets {wait} {format_time(rise_ns / 1_000)} in a queue"
     return Finding(
-        "path-slow" if is_known else "unexplained",
+        "path-slow",
         share,
-        _BY_PROBES if is_known else _UNSEEN_CONFIDENCE,
-        _describe_path(view) if is_known else NOT_IDENTIFIED,
-        "; ".join([*evidence, *_other_direction(view)]),
-        remedy,
+        _BY_PROBES,
+        _describe_path(view),
+        "; ".join([f"{arrived} at a constant rate", queue, unseen, *_other_direction(view)]),
+        f"check port speeds and shapers on the path, and the interface of the {label} host",
     )
 
 
